@@ -16,7 +16,7 @@ from dashboard.shared.version_view import Overlay, VersionView, link_folds
 from machines.diagrams import state_id
 from machines.engine import Instance, Live, Problem
 from machines.engine.definitions import Outline, StateOutline, TransitionOutline, durations
-from machines.engine.definitions.reading.indexes import TRANSITION
+from machines.engine.definitions.reading.machine_settings import TRANSITION
 
 from . import diagram_modes
 from .diagram_modes import DEFAULT, CoverageFigures, Mode, ModeFigures, TransitionRates, format_count

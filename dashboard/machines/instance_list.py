@@ -30,7 +30,7 @@ from machines.catalog import builtin_machines
 from machines.catalog.mirrors import is_mirror
 from machines.engine import BadInput, Instance, Page, Tally
 from machines.engine.definitions import Outline
-from machines.engine.definitions.reading.indexes import FACTS
+from machines.engine.definitions.reading.machine_settings import FACTS
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 

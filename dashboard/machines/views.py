@@ -27,9 +27,8 @@ from dashboard.shared.rendering import answer_drawing, answer_json, render_page
 from dashboard.shared.search import query_line
 from dashboard.shared.times import in_ms
 from machines.catalog.queries import count_missing
-from machines.engine import Instance, SignalboxError, errors
+from machines.engine import Instance, SignalboxError, errors, ids
 from machines.engine.definitions import Outline
-from machines.engine.ids import codec
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.instances import actions as instance_service
 from machines.instances.forms import PageForm
@@ -77,7 +76,7 @@ def create(request: HttpRequest, machine: str) -> HttpResponse:
     if not creation.is_valid():
         return machine_page(request, machine, creation=creation, status=400)
     given = creation.arguments()
-    if not given["id"] and codec.is_id(given["key"]):
+    if not given["id"] and ids.is_id(given["key"]):
         given["id"] = given["key"]  # pressing the button twice makes one instance; any other key does so in the engine
     try:
         made = instance_service.create(Actor.of(request), machine, **given, shows=False)

@@ -28,7 +28,7 @@ from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.search.instance_filter import IDS
 from machines.connections import get_throttle
-from machines.engine.ids import codec
+from machines.engine import ids
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.instances.archive.store import get_archive
 from machines.people.limits import spend_if_available
@@ -161,9 +161,9 @@ def _read_page(request: HttpRequest) -> int:
     return page if page <= MAX_PAGE else 1
 
 
-def _decode_id(text: str) -> codec.Decoded | None:
+def _decode_id(text: str) -> ids.Decoded | None:
     """Decode the time of an id; None for a text that only looks like one, as an id of the future does."""
-    made = codec.decode(text) if codec.is_id(text) else None
+    made = ids.decode(text) if ids.is_id(text) else None
     return made if made and made.at < (time.time() + AHEAD) * 1000 else None
 
 

@@ -30,10 +30,9 @@ from django_redis.exceptions import ConnectionInterrupted
 from dashboard.live.hub import hub
 from machines.connections import get_engine
 from machines.engine import Engine
-from machines.engine.connection.client import FAILURES, Client
+from machines.engine.connection.client import FAILURES, Client, probe_shards
 from machines.engine.connection.library_loader import COMMAND
 from machines.engine.connection.server_permissions import find_denial
-from machines.engine.connection.shards import probe_shards
 from machines.engine.errors import EngineFault, EngineUnavailable, LibraryNotLoaded, NotPermitted, SignalboxError
 
 from . import shutdown

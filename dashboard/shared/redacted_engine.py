@@ -32,6 +32,8 @@ from machines.engine import (
     Job,
     Page,
     Problem,
+    Replay,
+    Rollout,
     SignalboxError,
     Step,
     Survey,
@@ -39,9 +41,8 @@ from machines.engine import (
 )
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.records import PartialList
-from machines.engine.simulation.records import SimulatedStep
+from machines.engine.simulation import SimulatedStep
 from machines.engine.verification.findings import VerificationFinding
-from machines.engine.versions import Replay, Rollout
 from machines.instances import actions as instances
 from machines.instances.queries import demand_findable, explain_all, redactor_of
 from machines.jobs import queries as job_queries

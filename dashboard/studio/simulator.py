@@ -37,7 +37,7 @@ from machines.catalog.submissions import GUESS
 from machines.connections import get_throttle
 from machines.engine import BadInput, SignalboxError
 from machines.engine.definitions import CompiledDefinition
-from machines.engine.simulation.records import SimulatedStep
+from machines.engine.simulation import SimulatedStep
 from machines.instances.forms import TypedForm, parse
 from machines.people.actor import Actor
 from machines.people.limits import spend_if_available

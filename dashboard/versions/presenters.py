@@ -26,9 +26,8 @@ from machines.catalog import offload
 from machines.catalog.queries import get_version
 from machines.catalog.redaction import MASK
 from machines.catalog.version_rules import ACTIONS, read_policy
-from machines.engine import Live, LookupFailed
-from machines.engine.versions import DefinitionDiff, DryRun, MigrationClass, VersionFigures
-from machines.engine.versions.records import OUTCOMES
+from machines.engine import DefinitionDiff, Live, LookupFailed, VersionFigures
+from machines.engine.versions.records import OUTCOMES, DryRun, MigrationClass
 from machines.models import MachineVersion, StoredPlan
 from machines.people.actor import Actor
 from machines.versions import comparison, drafts, plans, rollouts

@@ -25,10 +25,9 @@ from machines.approvals import queries as approval_queries
 from machines.catalog import offload
 from machines.catalog.queries import count_missing, stored_current
 from machines.catalog.version_rules import ACTIONS, OPERATIONS
-from machines.engine import BadInput, DefinitionError, Live
+from machines.engine import BadInput, DefinitionError, Live, Replay
 from machines.engine.errors import UnknownMachine, VersionRefused
 from machines.engine.limits import MAX_REASON
-from machines.engine.versions import Replay
 from machines.engine.versions.records import UNTOLD, StepOutcome
 from machines.instances.forms import PageForm
 from machines.models import Draft, StoredPlan

@@ -6,7 +6,7 @@ from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""Its id (``machines.engine.ids.codec``); "" where no request is behind it, as in a worker."""
+"""Its id (``machines.engine.ids``); "" where no request is behind it, as in a worker."""
 
 given_id: ContextVar[str] = ContextVar("given_id", default="")
 """What its sender calls it. Nobody has to tell the truth there: it is written beside ours, and never in its place."""

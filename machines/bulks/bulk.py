@@ -10,7 +10,7 @@ from typing import Any
 from machines.catalog import builtin_machines
 from machines.engine import Engine, Instance, arguments
 from machines.engine.errors import Conflict, InstanceExists, Refused
-from machines.engine.versions import DryRun
+from machines.engine.versions.records import DryRun
 from machines.people.transition_groups import Groups
 
 from . import migration

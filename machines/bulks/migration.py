@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from machines.engine import Engine, Permit
+from machines.engine import Engine, MigrationPlan, Permit
 from machines.engine.errors import BadInput, NeedsApproval
-from machines.engine.versions import KEPT, MOVES, REFUSED, SUSPENDS, MigrationClass, MigrationPlan
+from machines.engine.versions.records import KEPT, MOVES, REFUSED, SUSPENDS, MigrationClass
 
 from . import selection
 from .order import MIGRATE, Order

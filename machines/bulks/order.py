@@ -10,10 +10,9 @@ from typing import Any
 
 from machines.catalog import builtin_machines
 from machines.catalog.mirrors import is_mirror
-from machines.engine import Engine, Permit, arguments, limits
+from machines.engine import Engine, MigrationPlan, Permit, arguments, limits
 from machines.engine.errors import BadInput
 from machines.engine.search.filters import SearchTerms
-from machines.engine.versions import MigrationPlan
 from machines.people.transition_groups import Groups
 
 BULK = "bulk"

@@ -17,7 +17,7 @@ from typing import Any
 from machines.engine import Engine
 from machines.engine.keys import choose_partition
 from machines.engine.storage import Storage
-from machines.engine.versions import DryRun
+from machines.engine.versions.records import DryRun
 
 from .order import BULK, Order
 

@@ -21,7 +21,7 @@ from machines.engine.definitions import (
     quote,
     render,
 )
-from machines.engine.definitions.report import Path as Place
+from machines.engine.definitions.findings import Path as Place
 from machines.engine.errors import DefinitionError, UnknownMachine
 
 ROOMS = {

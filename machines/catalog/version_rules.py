@@ -16,10 +16,10 @@ from machines.conf import conf
 from machines.conf.kinds import ANY
 from machines.connections import get_engine
 from machines.engine.definitions import Outline
-from machines.engine.definitions.access import VERSIONING
 from machines.engine.definitions.outline import covers_action
+from machines.engine.definitions.reading.machine_settings import VERSIONING
 from machines.engine.errors import UnknownMachine
-from machines.engine.versions import VersionChoice
+from machines.engine.versions.rollout.records import VersionChoice
 
 from .models import Machine
 from .queries import outline_of

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from machines.engine import limits
-from machines.engine.definitions.reading.retention import Retention, parse_age
+from machines.engine.definitions.reading.machine_settings import Retention, parse_age
 
 MACHINE = ("finished", "most", "dead", "log")
 """Words for every machine whose definition does not say otherwise."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from machines.engine.connection.redis_url import SCHEMES
-from machines.engine.definitions.access import VERSIONING
+from machines.engine.definitions.reading.machine_settings import VERSIONING
 from machines.engine.limits import LONGEST_WAIT, MAX_PARTITIONS, MOST_REPLICAS
 
 from . import retention_policy

@@ -43,22 +43,23 @@ from .errors import (
     VersionRefused,
 )
 from .instances.inspection import Inspection
-from .instances.previews import Preview, Wait
+from .instances.repairs import Preview, RepairOptions, Wait
 from .jobs.mending import MendReport
 from .jobs.records import Enqueue, EnqueueOptions, Job, Pause, QueueStats, Taken, WorkerInfo
 from .permits import Permit
+from .publishing.machine_meta import SensitiveFields
 from .publishing.senders import Acceptance, Senders
-from .publishing.sensitive_fields import SensitiveFields
 from .records import Because, Candidate, Explanation, Fire, Instance, Live, Outcome, PublishedMachine, Step, Timer
 from .search.filters import SearchTerms
-from .search.results import IndexProgress, Page, Problem, Tally
+from .search.page_merge import IndexProgress, Page, Problem, Tally
 from .search.survey import Survey
-from .simulation.records import SimulatedStep
+from .simulation import SimulatedStep
 from .verification.findings import VerificationFinding
 from .versions.diff import Change, DefinitionDiff
 from .versions.planning.plan import MigrationPlan, SourcePlan
 from .versions.records import Divergence, Replay, StepOutcome
-from .versions.rollout import Attempts, Guard, Rollout, StateTime, VersionFigures, VersionPin, Withdrawal
+from .versions.rollout.records import Attempts, Guard, Rollout, StateTime, VersionFigures, VersionPin, Withdrawal
+from .versions.rollout.rollouts import PolicyOptions
 
 if TYPE_CHECKING:
     from .aio.async_engine import AsyncEngine
@@ -106,11 +107,13 @@ __all__ = [
     "Pause",
     "Permit",
     "PlanError",
+    "PolicyOptions",
     "Preview",
     "Problem",
     "PublishedMachine",
     "QueueStats",
     "Refused",
+    "RepairOptions",
     "Replay",
     "Rollout",
     "SearchTerms",

@@ -86,10 +86,6 @@ def check_between(what: str, value: object, least: int, most: int) -> int:
     return value
 
 
-def check_handler(value: object) -> str:
-    return check_name("handler", value, limits.check_handler_name(value))
-
-
 def check_unique(value: object) -> str:
     """Return a unique key, "" for None."""
     return "" if value is None else check_name("unique key", value, limits.check_unique_key(value))

@@ -2,69 +2,61 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from . import arguments, layout, limits
+from . import arguments, data_layout, limits
+from .base import return_errors
 from .connection import client, replies
 from .connection.calls import Caller, translate
 from .connection.client import FAILURES, Client
 from .connection.library_loader import Visit
 from .connection.partition_check import PartitionFault, check_partitions
-from .connection.redirects import get_root
-from .connection.replies import Status
-from .connection.retries import Retries, retry_methods
+from .connection.retries import Retries, get_root, retry_methods
 from .connection.routing import name_nodes
-from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
-from .ids.generator import Claims, Generator, make_instance_id
-from .instances import fire_arguments, replication
+from .definitions import CompiledDefinition
+from .errors import EngineFault, EngineUnavailable, SignalboxError, UnknownMachine
+from .ids import Claims, Generator, make_instance_id
+from .instances import fire_arguments
 from .instances.activity import Activity
-from .instances.bulk_reads import BulkReadMethods
 from .instances.inspection import InspectionMethods
 from .instances.repairs import RepairMethods
 from .instances.replication import Replication
 from .instances.retirement import Retirement
 from .jobs.clock_jump import ClockBounds, ClockJumps
-from .jobs.methods import JobMethods
+from .jobs.queue_operations import JobMethods
 from .jobs.ready_queues import ReadyQueues
 from .jobs.records import WorkerInfo
 from .jobs.wakeups import Wakeups
 from .jobs.workers import WorkerRegistry
 from .keys import PREFIX, Keys, Partition
-from .machine_methods import MachineMethods
 from .messages.delivery import Delivery, DeliveryReport
 from .messages.emitted import EmittedLogs
 from .permits import Permit
 from .publishing.catalog import Catalog
+from .publishing.machine_meta import SensitiveFields
 from .publishing.senders import SenderMethods
-from .records import Explanation, Fire, Instance, Live, PartialDict, PartialList, Step
-from .search.methods import SearchMethods
+from .records import Fire, Instance, PartialList, PublishedMachine
+from .search.search import SearchMethods
 from .search.survey import Survey
 from .search.survey_reader import SurveyReader
-from .verification.methods import VerificationMethods
-from .versions.methods import VersionMethods
+from .simulation import SimulationMethods
+from .verification.findings import VerificationFinding
+from .versions.migration import VersionMethods
+from .versions.rollout.rollouts import GuardSettings as GuardSettings
 
 log = logging.getLogger(__name__)
 
 Data = Mapping[str, Any]
+MOST_SNAPSHOTS = 1_000_000
 
 
 @retry_methods
 class Engine(
-    MachineMethods,
-    JobMethods,
-    BulkReadMethods,
-    RepairMethods,
-    SearchMethods,
-    InspectionMethods,
-    SenderMethods,
-    VersionMethods,
-    VerificationMethods,
+    JobMethods, RepairMethods, SearchMethods, InspectionMethods, SenderMethods, VersionMethods, SimulationMethods
 ):
     """Runs the state machines of one Redis. Safe to share between threads; make one per process.
 
@@ -158,7 +150,7 @@ class Engine(
     def migrate_layout(self) -> int:
         """Move the data layout to that of this release, unless another process does so; return its number. Workers do
         this at their start. Raises EngineFault for the layout of a newer release that this one cannot read."""
-        return layout.migrate(self._caller.command, self.keys)
+        return data_layout.migrate(self._caller.command, self.keys)
 
     def require_library(self) -> None:
         """Make sure that the server holds a functions library that this release works with, and data that it can read;
@@ -181,6 +173,72 @@ class Engine(
 
     # Machines
 
+    def publish(
+        self,
+        definition: dict[str, Any] | CompiledDefinition,
+        *,
+        version: int | None = None,
+        alone: bool = False,
+        rollout: float | None = None,
+        guard: GuardSettings = None,
+        actor: str = "",
+        reason: str = "",
+    ) -> PublishedMachine:
+        """Check, compile and store a definition as the machine's current version. A compiled definition is only stored.
+
+        The same content again is the same version. ``version`` publishes under a known number, to restore a backup.
+        ``alone``: without the machines embedded in it. ``rollout``: the percentage of new instances that get the
+        version, for ``actor`` and ``reason``; the current one stays. ``guard``: when that stops by itself, False for
+        never. Without ``rollout`` a new version ends the roll-out of another. Raises DefinitionError with every
+        finding, VersionRefused.
+        """
+        start = None
+        if rollout is not None:
+            name = definition.program["machine"] if isinstance(definition, CompiledDefinition) else definition.get("id")
+            start = self._start_words(name, rollout, guard, actor, reason)
+        published = self._catalog.publish(definition, version, alone, start=start)
+        self._ready_queues.announce(published)
+        return published
+
+    def machines(self) -> dict[str, int]:
+        """Return machine name -> number of its current version."""
+        return self._catalog.machines()
+
+    def current_versions(self) -> dict[str, str]:
+        """Return machine name -> ``<version>:<digest>`` of the current version; no other content has the same."""
+        return self._catalog.current_versions()
+
+    def recent_versions(self) -> dict[str, str]:
+        """Return the same for duties that ask again and again: what an earlier release publishes is seen after five
+        minutes."""
+        return self._catalog.recent_versions()
+
+    def catalog_revision(self) -> str:
+        """Return a text that changes when a machine is published or deleted: cheap, for callers that look often. A
+        publication by an earlier release may not change it."""
+        return self._catalog.revision()
+
+    def versions(self, machine: str) -> list[int]:
+        """List the numbers of a machine's published versions. Raises UnknownMachine."""
+        return self._catalog.versions(machine)
+
+    def definition(self, machine: str, version: int | None = None) -> dict[str, Any]:
+        """Return the definition as it was published, by default the current version. Raises UnknownMachine."""
+        return self._catalog.definition(machine, version)
+
+    def count_partitions(self, machine: str) -> int:
+        """Return the number of partitions that a machine got with its first publication. Raises UnknownMachine."""
+        return len(self._catalog.partitions(machine))
+
+    def list_partition_counts(self) -> dict[str, int]:
+        """Return machine -> number of its partitions; on a cluster the last copy while the list does not answer."""
+        return self._catalog.directory()
+
+    def sensitive(self, machine: str) -> SensitiveFields:
+        """Return the fields that any published version marks as sensitive. The engine itself returns them in clear:
+        the code that shows data to people redacts it. Raises UnknownMachine."""
+        return self._catalog.sensitive(machine)
+
     def missing_commands(self) -> list[str]:
         """List the commands that a step runs and the account in use may not run, as ACL SETUSER names them. Raises
         EngineFault where a library of another release is loaded."""
@@ -197,6 +255,27 @@ class Engine(
     def retirement(self) -> Retirement:
         """Return what lets go of finished instances, and reads those that were archived."""
         return Retirement(self._caller, self._catalog)
+
+    def verify(
+        self,
+        definition: Mapping[str, Any] | CompiledDefinition | str,
+        *,
+        budget: int = 3_000,
+        seconds: float = 20.0,
+    ) -> list[VerificationFinding]:
+        """Walk over what a machine can do, by the interpreter in Redis and without reading or writing a key; return
+        what is wrong with it ("found", each with a run), what could not be decided, and what was proven.
+
+        ``definition``: a definition, or the name of a published machine. ``budget``: snapshots to try at most;
+        ``seconds``: how long at most. It assumes that instances are created with the values that the definition
+        declares. ``docs/simulate-and-verify.md`` has the codes. Raises DefinitionError, BadInput, UnknownMachine.
+        """
+        arguments.check_count("budget", budget, MOST_SNAPSHOTS)
+        arguments.check_seconds("seconds", seconds)
+        compiled, root = self._compile_given(definition)
+        from .verification.verifier import Verifier  # few processes verify
+
+        return Verifier(self._caller, root, compiled).verify(budget, seconds)
 
     # Instances
 
@@ -334,8 +413,8 @@ class Engine(
         wire = self._build_calls(known, sent, results, revision_only)
         for place, reply, count in self._replication.stream(wanted, wire) if known else ():
             index, call, root = sent[place]
-            result = self._outcome(call, root, reply, revision_only)
-            results[index] = replication.mark(result, wanted, count) if isinstance(result, Instance) else result
+            result = return_errors(self._read_fired, call, root, reply, revision_only)
+            results[index] = self._replication.mark(result, wanted, count) if isinstance(result, Instance) else result
             if not isinstance(reply, Exception) and replies.has_messages(reply):
                 posted[get_root(reply, root)] = call.now
         for root, now in posted.items():
@@ -361,84 +440,11 @@ class Engine(
             sent.append(entry)
             yield "sb_fire", root, args
 
-    def _outcome(self, call: Fire, root: str, reply: Any, revision_only: bool) -> Instance | int | SignalboxError:
-        """Read one reply of a batch; return an error in place of raising it."""
-        try:
-            if revision_only:
-                self._require_ok(call.machine, call.id, reply, call.expect)
-                return replies.read_revision(reply)
+    def _read_fired(self, call: Fire, root: str, reply: Any, revision_only: bool) -> Instance | int:
+        if not revision_only:
             return self._instance(call.machine, call.id, root, reply, call.expect)
-        except SignalboxError as error:
-            return error
-
-    def explain(
-        self, machine: str, id: str, event: str, payload: Data | None = None, *, now: int | None = None
-    ) -> Explanation:
-        """Compute what ``fire`` would do, and why; change nothing. Raises UnknownInstance, BadPayload."""
-        root = self._root(machine, id)
-        body = arguments.encode_fields("payload", payload, limits.MAX_PAYLOAD)
-        reply = self._caller.call(
-            "sb_explain", root, id, arguments.check_event(event), body, arguments.encode_whole("now", now)
-        )
-        if reply[0] != Status.OK:
-            raise replies.build_error(machine, id, reply)
-        return replies.read_explanation(machine, id, reply[1])
-
-    def get(self, machine: str, id: str) -> Instance:
-        """Read one instance. Raises UnknownInstance, UnknownMachine."""
-        return self._change("sb_get", machine, id, (id,))
-
-    def history(self, machine: str, id: str, *, limit: int = 100, before: int | None = None) -> list[Step]:
-        """Return the latest steps, newest first; ``before`` is a revision, for the next page. Raises
-        UnknownInstance."""
-        arguments.check_count("limit", limit, limits.MAX_HISTORY)
-        if before is not None:
-            arguments.encode_whole("before", before)
-        root = self._root(machine, id)
-        return self._caller.read_histories(lambda: self._read_history(machine, id, root, limit, before))
-
-    def _read_history(self, machine: str, id: str, root: str, limit: int, before: int | None) -> list[Step]:
-        skip = 0
-        if before is not None:
-            newest = self._caller.call("sb_history", root, id, -1, -1)
-            if newest[0] == Status.OK and len(newest) > 3:
-                skip = max(0, replies.read_step(newest[3]).revision - before + 1)
-        # One entry more than asked for: it holds the state that the oldest step came from.
-        reply = self._caller.call("sb_history", root, id, -(limit + skip + 1), -1 - skip)
-        if reply[0] != Status.OK:
-            raise replies.build_error(machine, id, reply)
-        # Steps that were added between the two calls moved the window: drop those that are not older than ``before``.
-        definition = self._find_definition(root, id, reply, skip) if skip else reply[2]
-        steps = replies.read_steps(reply[3:], definition)
-        return [step for step in steps if before is None or step.revision < before][:limit]
-
-    def _find_definition(self, root: str, id: str, page: Sequence[Any], skip: int) -> int:
-        """Return the version that an instance had before its latest ``skip`` steps. ``page``: older ones."""
-        current = int(str(page[2]).partition(":")[0])
-        if any(replies.MIGRATE in entry for entry in page[3:]):
-            moves = [step for step in replies.read_steps(page[3:]) if step.event == replies.MIGRATE]
-            if moves:
-                return int(moves[0].payload.get("to") or current)
-        newer = self._caller.call("sb_history", root, id, -skip, -1)
-        moves = [step for step in replies.read_steps(newer[3:]) if step.event == replies.MIGRATE]
-        return int(moves[-1].payload.get("from") or 0) if moves else current
-
-    def counts(self, machine: str) -> PartialDict[int]:
-        """Count the instances in each leaf state; states without any have 0. The attribute ``missing`` of the result
-        lists the roots of partitions that did not answer, whose instances are not counted."""
-        live = self.live(machine)
-        return PartialDict(live.counts, missing=live.missing)
-
-    def live(self, machine: str, *, now: int | None = None) -> Live:
-        """Read counts, oldest entries, flow, queue depths and breaches; each partition in one atomic call.
-
-        Partitions that do not answer are ``missing`` in the result. Raises EngineUnavailable where none answers.
-        """
-        at = (arguments.encode_whole("now", now),)
-        calls = [("sb_live", p.root, at) for p in self._catalog.partitions(machine)]
-        answers, missing = self._available_answers(machine, calls)
-        live = replies.merge_live([replies.read_live(machine, reply[1]) for _, reply in answers])
-        return replace(live, missing=missing) if missing else live
+        self._require_ok(call.machine, call.id, reply, call.expect)
+        return replies.read_revision(reply)
 
     def survey(self, *, trust: bool = False) -> Survey:
         """Read all machines, their queues and the workers, in few round trips however many there are. What did not
@@ -490,25 +496,13 @@ class Engine(
         the server answers from its memory where it knows that nothing is due, and reads no key: for callers that call
         often.
         """
-        return self._delivery.drive(
-            self._partitions(machines), arguments.encode_whole("now", now), retry=retry, look=look
-        )
+        partitions = [one for machine in machines for one in self._catalog.find_partitions(machine)]
+        return self._delivery.drive(partitions, arguments.encode_whole("now", now), retry=retry, look=look)
 
     def drive_roots(self, roots: Sequence[str], *, look: bool, clock: ClockBounds | None = None) -> DeliveryReport:
         """Do the same in single partitions, given by their roots. ``DeliveryReport.dues`` says when each is due
         next. Where the clock is later than it can be by ``clock``, nothing is done."""
         return self._delivery.drive([Partition(root) for root in roots], look=look, clock=clock)
-
-    def due_bells(self, machines: Iterable[str]) -> list[str]:
-        """List the keys that are pushed to when something becomes due earlier than the last tick said, one for each
-        partition."""
-        return [partition.clock for partition in self._partitions(machines)]
-
-    def queues(self, machine: str) -> PartialDict[dict[str, int]]:
-        """Return queue -> number of jobs that are ready, leased, delayed, dead and handled. The attribute ``missing``
-        of the result lists the roots of partitions that did not answer."""
-        live = self.live(machine)
-        return PartialDict(live.queues, missing=live.missing)
 
     # Workers
 
@@ -533,50 +527,3 @@ class Engine(
         return self._worker_registry.workers()
 
     # Internals
-
-    def _partitions(self, machines: Iterable[str]) -> list[Partition]:
-        """List the partitions of those machines that exist."""
-        found: list[Partition] = []
-        for machine in machines:
-            with contextlib.suppress(LookupFailed):
-                found += self._catalog.partitions(machine)
-        return found
-
-    def _root(self, machine: str, id: str) -> str:
-        """Return the root of an instance's partition. Raises BadInput, UnknownMachine."""
-        arguments.check_instance(id)
-        return self._catalog.partition(machine, id).root
-
-    def _change(
-        self,
-        function: str,
-        machine: str,
-        id: str,
-        args: Sequence[Any],
-        *,
-        expect: int | None = None,
-        now: int | None = None,
-        replicas: int | None = None,
-    ) -> Instance:
-        """Call a function that answers with an instance, deliver the messages of its step, and return the instance."""
-        root = self._root(machine, id)
-        wanted = self._replication.choose(replicas)
-        reply, written = self._replication.call(wanted, function, root, args)
-        instance = replication.mark(self._instance(machine, id, root, reply, expect), wanted, written)
-        if replies.has_messages(reply):
-            self._deliver(get_root(reply, root), now)
-        return instance
-
-    def _deliver(self, root: str, now: int | None) -> None:
-        """Deliver a step's messages at once. They are safe in the outbox: a worker delivers what fails here."""
-        try:
-            self._delivery.deliver(root, arguments.encode_whole("now", now))
-        except SignalboxError as error:
-            log.info("messages of %s are left for a worker: %s", root, error)
-
-    def _instance(self, machine: str, id: str, root: str, reply: Sequence[Any], expect: int | None) -> Instance:
-        """Read the instance in a reply. Raises the error that the reply stands for."""
-        self._require_ok(machine, id, reply, expect)
-        raw = replies.read_fields(reply)
-        types = self._catalog.types(machine, root, raw["_def"])
-        return replies.read_instance(machine, id, raw, types, replies.read_outcome(reply))

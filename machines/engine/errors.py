@@ -259,6 +259,7 @@ class NotAllowed(SignalboxError):
     """
 
     code = "SB433"
+    shown = ("machine", "id", "event", "transition", "target", "groups")
 
     def __init__(
         self, machine: str, id: str, event: str, *, groups: Sequence[str], transition: str = "", target: str = ""
@@ -275,10 +276,6 @@ class NotAllowed(SignalboxError):
             " as its definition declares"
         )
 
-    def facts(self) -> dict[str, Any]:
-        names = ("machine", "id", "event", "transition", "target", "groups")
-        return super().facts() | {name: getattr(self, name) for name in names}
-
 
 class NeedsApproval(SignalboxError):
     """The definition asks for a second person. Nothing was done.
@@ -290,6 +287,7 @@ class NeedsApproval(SignalboxError):
     """
 
     code = "SB435"
+    shown = ("machine", "id", "action", "revision", "version", "transitions", "approved")
 
     def __init__(
         self,
@@ -320,10 +318,6 @@ class NeedsApproval(SignalboxError):
                 f" ({', '.join(approved)}); request approval again"
             )
         super().__init__(text)
-
-    def facts(self) -> dict[str, Any]:
-        names = ("machine", "id", "action", "revision", "version", "transitions", "approved")
-        return super().facts() | {name: getattr(self, name) for name in names}
 
 
 class Conflict(SignalboxError):

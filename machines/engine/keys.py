@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 PREFIX = "sb:"
 
@@ -38,78 +39,55 @@ def get_machine(root: str) -> str:
     return root.partition("{")[2].rpartition(":")[0]
 
 
+class Key:
+    """A key below a root: how it ends, and what it holds."""
+
+    base = "root"
+
+    def __init__(self, ending: str, what: str) -> None:
+        self._ending, self.what = ending, what
+
+    def __get__(self, owner: Any, kind: type) -> str:
+        return f"{getattr(owner, self.base)}{self._ending}"
+
+
+class PrefixKey(Key):
+    """A key below the prefix alone."""
+
+    base = "prefix"
+
+
 @dataclass(frozen=True, slots=True)
 class Partition:
     """The keys of one partition of one machine."""
 
     root: str
 
-    @property
-    def meta(self) -> str:
-        """hash: current version, partitions, job counter, number of instances, indexed and sensitive fields, plans of
-        moves, ms of the latest pulse."""
-        return f"{self.root}:meta"
-
-    @property
-    def states(self) -> str:
-        """set: the state names of all published versions."""
-        return f"{self.root}:states"
-
-    @property
-    def queues(self) -> str:
-        """set: the names of all queues this partition has ever had."""
-        return f"{self.root}:queues"
-
-    @property
-    def flow(self) -> str:
-        """hash: ``<version>:<transition>`` -> number of times it was taken."""
-        return f"{self.root}:flow"
-
-    @property
-    def refused(self) -> str:
-        """hash: event -> number of refusals; under "" events that no version's transition names."""
-        return f"{self.root}:refused"
-
-    @property
-    def log(self) -> str:
-        """stream, capped: messages of `emit` and `log`, deletions and failures."""
-        return f"{self.root}:log"
-
-    @property
-    def timers(self) -> str:
-        """zset: ``<timer>:<instance>`` by its due ms; the instance's own list holds the timer itself."""
-        return f"{self.root}:timers"
-
-    @property
-    def late(self) -> str:
-        """zset: timers whose step failed, by the ms of the next try."""
-        return f"{self.root}:late"
-
-    @property
-    def outbox(self) -> str:
-        """stream: undelivered messages to other instances."""
-        return f"{self.root}:out"
-
-    @property
-    def floors(self) -> str:
-        """hash: root of a sender -> id below which every message of its outbox is settled."""
-        return f"{self.root}:floors"
-
-    @property
-    def pulse(self) -> str:
-        """string, PX 50: set by a step; its keyspace notification wakes the live hub."""
-        return f"{self.root}:pulse"
-
-    @property
-    def bells(self) -> str:
-        """channel, sharded: ``job <queue>`` when a job becomes ready, ``due <ms>`` when something becomes due earlier
-        than the last tick returned."""
-        return f"{self.root}:bells"
-
-    @property
-    def clock(self) -> str:
-        """list, capped: a push for a worker that does not hear the channel, when something becomes due earlier."""
-        return f"{self.root}:bell"
+    meta = Key(
+        ":meta",
+        "hash: current version, partitions, job counter, number of instances, indexed and sensitive fields, plans "
+        "of moves, ms of the latest pulse",
+    )
+    states = Key(":states", "set: the state names of all published versions")
+    queues = Key(":queues", "set: the names of all queues this partition has ever had")
+    flow = Key(":flow", "hash: ``<version>:<transition>`` -> number of times it was taken")
+    refused = Key(":refused", 'hash: event -> number of refusals; under "" events that no version\'s transition names')
+    log = Key(":log", "stream, capped: messages of `emit` and `log`, deletions and failures")
+    timers = Key(
+        ":timers", "zset: ``<timer>:<instance>`` by its due ms; the instance's own list holds the timer itself"
+    )
+    late = Key(":late", "zset: timers whose step failed, by the ms of the next try")
+    outbox = Key(":out", "stream: undelivered messages to other instances")
+    floors = Key(":floors", "hash: root of a sender -> id below which every message of its outbox is settled")
+    pulse = Key(":pulse", "string, PX 50: set by a step; its keyspace notification wakes the live hub")
+    bells = Key(
+        ":bells",
+        "channel, sharded: ``job <queue>`` when a job becomes ready, ``due <ms>`` when something becomes due "
+        "earlier than the last tick returned",
+    )
+    clock = Key(
+        ":bell", "list, capped: a push for a worker that does not hear the channel, when something becomes due earlier"
+    )
 
     def definition(self, version: int) -> str:
         """hash: program, source, digest, secret of one published version."""
@@ -196,45 +174,26 @@ class Partition:
         id, actor, version or error."""
         return f"{self.root}:by:{field}"
 
-    @property
-    def versions(self) -> str:
-        """hash: ``<version>:<name>`` -> counter: instances, created, refused, dead, failed; ``mode``: whether
-        ``instances`` is exact."""
-        return f"{self.root}:versions"
-
-    @property
-    def counted(self) -> str:
-        """hash: instance -> version, while instances from before the counters are counted."""
-        return f"{self.root}:versions:counted"
-
-    @property
-    def filling(self) -> str:
-        """string with PX: ``<done>/<all>``, the progress of filling the indexes of the machine."""
-        return f"{self.root}:filling"
-
-    @property
-    def wrong(self) -> str:
-        """hash: instance -> JSON of its current failures: dead jobs, failing timers."""
-        return f"{self.root}:wrong"
-
-    @property
-    def staged(self) -> str:
-        """hash: instance that moves here from its old partition -> its record, until it has departed there."""
-        return f"{self.root}:staged"
+    versions = Key(
+        ":versions",
+        "hash: ``<version>:<name>`` -> counter: instances, created, refused, dead, failed; ``mode``: whether "
+        "``instances`` is exact",
+    )
+    counted = Key(
+        ":versions:counted", "hash: instance -> version, while instances from before the counters are counted"
+    )
+    filling = Key(":filling", "string with PX: ``<done>/<all>``, the progress of filling the indexes of the machine")
+    wrong = Key(":wrong", "hash: instance -> JSON of its current failures: dead jobs, failing timers")
+    staged = Key(
+        ":staged", "hash: instance that moves here from its old partition -> its record, until it has departed there"
+    )
 
     def imported(self, transfer: str) -> str:
         """hash with PX: job or counters of a transfer -> what they became here, so that they are written once."""
         return f"{self.root}:imported:{transfer}"
 
-    @property
-    def moved(self) -> str:
-        """root of the count of instances that moved: a set and a HyperLogLog for each day."""
-        return f"{self.root}:moved"
-
-    @property
-    def marks(self) -> str:
-        """hash with PX: state -> ms and id of the last instance that was counted as moved."""
-        return f"{self.root}:moved:marks"
+    moved = Key(":moved", "root of the count of instances that moved: a set and a HyperLogLog for each day")
+    marks = Key(":moved:marks", "hash with PX: state -> ms and id of the last instance that was counted as moved")
 
     def board(self, kind: str) -> str:
         """root of a scoreboard of the machine, in its partition 0."""
@@ -323,53 +282,34 @@ class Keys:
         tag, job, queue, place = found.groups()
         return f"{self.prefix}{tag}", job or "", queue or "", place or ("" if job else "ready")
 
-    @property
-    def machines(self) -> str:
-        """hash: machine name -> number of partitions."""
-        return f"{self.prefix}machines"
-
-    @property
-    def revision(self) -> str:
-        """string: a counter that each publication increments, and each begin and end of a growth."""
-        return f"{self.prefix}revision"
-
-    @property
-    def growth(self) -> str:
-        """hash: machine whose number of partitions has grown -> ``<before>:<after>:<run>:<ms of the end, or 0>``."""
-        return f"{self.prefix}growth"
+    machines = PrefixKey("machines", "hash: machine name -> number of partitions")
+    revision = PrefixKey(
+        "revision", "string: a counter that each publication increments, and each begin and end of a growth"
+    )
+    growth = PrefixKey(
+        "growth",
+        "hash: machine whose number of partitions has grown -> ``<before>:<after>:<run>:<ms of the end, or 0>``",
+    )
 
     def growth_alive(self, machine: str) -> str:
         """string with PX: number of the run that moves instances of a machine."""
         return f"{self.prefix}growth:{machine}:alive"
 
-    @property
-    def layout(self) -> str:
-        """hash: number of the data layout, the lowest one that a reader must know, place of an unfinished migration."""
-        return f"{self.prefix}layout"
-
-    @property
-    def layout_lock(self) -> str:
-        """string with PX: the process that moves the data layout."""
-        return f"{self.prefix}layout:lock"
+    layout = PrefixKey(
+        "layout",
+        "hash: number of the data layout, the lowest one that a reader must know, place of an unfinished migration",
+    )
+    layout_lock = PrefixKey("layout:lock", "string with PX: the process that moves the data layout")
 
     def library_lock(self, tag: int) -> str:
         """string with PX: the process that loads the functions library; on a cluster, one for each node."""
         return f"{self.prefix}{{library:{tag}}}:loading"
 
-    @property
-    def workers(self) -> str:
-        """zset: worker ids by the ms of their last heartbeat."""
-        return f"{self.prefix}workers"
-
-    @property
-    def shares(self) -> str:
-        """zset: ids of the workers that share the duties of partitions, by the ms of their last sign of life."""
-        return f"{self.prefix}shares"
-
-    @property
-    def clock_jumps(self) -> str:
-        """hash: server, "" for the only one -> JSON of the latest jump of its clock."""
-        return f"{self.prefix}clock:jumps"
+    workers = PrefixKey("workers", "zset: worker ids by the ms of their last heartbeat")
+    shares = PrefixKey(
+        "shares", "zset: ids of the workers that share the duties of partitions, by the ms of their last sign of life"
+    )
+    clock_jumps = PrefixKey("clock:jumps", 'hash: server, "" for the only one -> JSON of the latest jump of its clock')
 
     def worker(self, worker: str) -> str:
         """hash with PX: one worker's heartbeat row."""
@@ -379,10 +319,7 @@ class Keys:
         """string with PX: an operator's order for one worker, as JSON."""
         return f"{self.prefix}worker:{worker}:order"
 
-    @property
-    def news(self) -> str:
-        """list, capped, with PX: a bell with one push for each worker when a machine is published."""
-        return f"{self.prefix}news"
+    news = PrefixKey("news", "list, capped, with PX: a bell with one push for each worker when a machine is published")
 
 
 def _literal(text: str) -> str:

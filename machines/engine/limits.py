@@ -92,35 +92,22 @@ def check_handler_name(name: object) -> str | None:
 
 def check_instance_id(id: object) -> str | None:
     """Check any text of 1 to 200 bytes: ``:`` ``/`` ``{`` quotes, spaces and emoji are allowed."""
-    if not isinstance(id, str):
-        return f"must be text, not {_kind(id)}"
-    if not id.strip():
+    if isinstance(id, str) and not id.strip():
         return "must not be empty or only spaces"
-    if (why := _check_characters(id)) is not None:
-        return why
-    size = len(id.encode())
-    if size > MAX_INSTANCE_ID:
-        return f"must be at most {MAX_INSTANCE_ID} bytes long, not {size}"
-    return None
+    return _check_bytes(id, MAX_INSTANCE_ID)
 
 
 def check_state_name(name: object) -> str | None:
-    if (why := _check_length(name, MAX_STATE_NAME)) is not None:
+    if why := _check_length(name, MAX_STATE_NAME) or _check_characters(str(name)):
         return why
-    assert isinstance(name, str)
-    if (why := _check_characters(name)) is not None:
-        return why
-    return "must not start or end with a space" if name != name.strip() else None
+    return "must not start or end with a space" if name != str(name).strip() else None
 
 
 def check_event_name(name: object) -> str | None:
     """Check the name of one event. Patterns (``*``, ``door.*``) belong in ``on`` and are no names."""
-    if (why := _check_length(name, MAX_EVENT_NAME)) is not None:
+    if why := _check_length(name, MAX_EVENT_NAME) or _check_word(str(name)):
         return why
-    assert isinstance(name, str)
-    if (why := _check_word(name)) is not None:
-        return why
-    return "must not hold a *: that is a pattern, not an event" if "*" in name else None
+    return "must not hold a *: that is a pattern, not an event" if "*" in str(name) else None
 
 
 def is_reserved_event(name: str) -> bool:
@@ -139,30 +126,17 @@ def check_external_event_name(name: object) -> str | None:
 
 def check_send_id(id: object) -> str | None:
     """Check the id of a send, which ``cancel`` names."""
-    if (why := _check_length(id, MAX_SEND_ID)) is not None:
-        return why
-    return _check_characters(str(id))
+    return _check_length(id, MAX_SEND_ID) or _check_characters(str(id))
 
 
 def check_invoke_id(id: object) -> str | None:
-    if (why := _check_length(id, MAX_INVOKE_ID)) is not None:
-        return why
-    assert isinstance(id, str)
-    if (why := _check_word(id)) is not None:
-        return why
-    return "must not hold a *" if "*" in id else None
+    why = _check_length(id, MAX_INVOKE_ID) or _check_word(str(id))
+    return why or ("must not hold a *" if "*" in str(id) else None)
 
 
 def check_unique_key(key: object) -> str | None:
     """Check the key of the one open job of a queue: any text of 1 to 200 bytes."""
-    if not isinstance(key, str):
-        return f"must be text, not {_kind(key)}"
-    if not key:
-        return "must not be empty"
-    if (why := _check_characters(key)) is not None:
-        return why
-    size = len(key.encode())
-    return f"must be at most {MAX_UNIQUE} bytes long, not {size}" if size > MAX_UNIQUE else None
+    return "must not be empty" if key == "" else _check_bytes(key, MAX_UNIQUE)
 
 
 def check_exception_kind(name: object) -> str | None:
@@ -198,10 +172,18 @@ def _check_length(name: object, most: int) -> str | None:
     return f"must be at most {most} characters long, not {len(name)}" if len(name) > most else None
 
 
-def _check_word(name: str) -> str | None:
-    if (why := _check_characters(name)) is not None:
+def _check_bytes(text: object, most: int) -> str | None:
+    if not isinstance(text, str):
+        return f"must be text, not {_kind(text)}"
+    if why := _check_characters(text):
         return why
-    return "must not hold spaces" if any(character.isspace() for character in name) else None
+    size = len(text.encode())
+    return f"must be at most {most} bytes long, not {size}" if size > most else None
+
+
+def _check_word(name: str) -> str | None:
+    why = _check_characters(name)
+    return why or ("must not hold spaces" if any(character.isspace() for character in name) else None)
 
 
 def _check_characters(text: str) -> str | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .keys import Key
+
 
 @dataclass(frozen=True, slots=True)
 class LockKeys:
@@ -17,15 +19,8 @@ class LockKeys:
 
     root: str
 
-    @property
-    def holder(self) -> str:
-        """string with PX: the token of the holder, as in redis-py's own Lock."""
-        return f"{self.root}:holder"
-
-    @property
-    def last(self) -> str:
-        """hash with PX: the last holder: fence (which only grows), token, owner, since and until (ms)."""
-        return f"{self.root}:last"
+    holder = Key(":holder", "string with PX: the token of the holder, as in redis-py's own Lock")
+    last = Key(":last", "hash with PX: the last holder: fence (which only grows), token, owner, since and until (ms)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +29,7 @@ class RecordKeys:
 
     root: str
 
-    @property
-    def last(self) -> str:
-        """string: the highest generation of any deleted or expired record; it only grows."""
-        return f"{self.root}:last"
+    last = Key(":last", "string: the highest generation of any deleted or expired record; it only grows")
 
     def one(self, key: str) -> str:
         """hash, with PX if its collection has a ttl: one record: value (JSON) and generation."""
@@ -65,20 +57,12 @@ class IdsKeys:
 
     root: str
 
-    @property
-    def nodes(self) -> str:
-        """zset: node number by the ms at which its ranges end; it stays when the holder changes."""
-        return f"{self.root}:nodes"
-
-    @property
-    def holders(self) -> str:
-        """hash: node number -> token of its holder."""
-        return f"{self.root}:holders"
-
-    @property
-    def guard(self) -> str:
-        """hash: run (which server process answered last), floor (ms no range begins before), longest (lease in ms)."""
-        return f"{self.root}:guard"
+    nodes = Key(":nodes", "zset: node number by the ms at which its ranges end; it stays when the holder changes")
+    holders = Key(":holders", "hash: node number -> token of its holder")
+    guard = Key(
+        ":guard",
+        "hash: run (which server process answered last), floor (ms no range begins before), longest (lease in ms)",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +71,7 @@ class BlockKeys:
 
     root: str
 
-    @property
-    def next(self) -> str:
-        """string: the first number that was not handed out."""
-        return f"{self.root}:next"
+    next = Key(":next", "string: the first number that was not handed out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,30 +80,11 @@ class BufferKeys:
 
     root: str
 
-    @property
-    def pending(self) -> str:
-        """zset: entities by the ms of their first write that is in no batch."""
-        return f"{self.root}:pending"
-
-    @property
-    def claims(self) -> str:
-        """zset: batches by the ms from which they may be claimed again."""
-        return f"{self.root}:claims"
-
-    @property
-    def held(self) -> str:
-        """string: number of entries in all batches."""
-        return f"{self.root}:held"
-
-    @property
-    def seq(self) -> str:
-        """string: counter of entries and batches, a part of their ids."""
-        return f"{self.root}:seq"
-
-    @property
-    def marks(self) -> str:
-        """hash: the mark of each source; it moves with the writes."""
-        return f"{self.root}:marks"
+    pending = Key(":pending", "zset: entities by the ms of their first write that is in no batch")
+    claims = Key(":claims", "zset: batches by the ms from which they may be claimed again")
+    held = Key(":held", "string: number of entries in all batches")
+    seq = Key(":seq", "string: counter of entries and batches, a part of their ids")
+    marks = Key(":marks", "hash: the mark of each source; it moves with the writes")
 
     def open(self, entity: str) -> str:
         """hash: writes to an entity since its last claim: c:<counter>, f:<field>; _: its id and sizes."""
@@ -158,15 +120,10 @@ class BoardKeys:
         """zset, with PX if the board has periods: members by score; `period` is its number since 1970, or "all"."""
         return f"{self.root}:scores:{period}"
 
-    @property
-    def epoch(self) -> str:
-        """string with PX: of a board with decay, the ms from which scores are scaled, and the ms of writing it."""
-        return f"{self.root}:epoch"
-
-    @property
-    def span(self) -> str:
-        """zset: the union of several periods, within one call."""
-        return f"{self.root}:span"
+    epoch = Key(
+        ":epoch", "string with PX: of a board with decay, the ms from which scores are scaled, and the ms of writing it"
+    )
+    span = Key(":span", "zset: the union of several periods, within one call")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +132,8 @@ class StreamKeys:
 
     root: str
 
-    @property
-    def log(self) -> str:
-        """stream, capped: messages, each one field `body` (JSON); the groups of readers are part of it."""
-        return f"{self.root}:log"
-
-    @property
-    def dead(self) -> str:
-        """stream, capped: dead messages (delivered too often), each with its group."""
-        return f"{self.root}:dead"
+    log = Key(":log", "stream, capped: messages, each one field `body` (JSON); the groups of readers are part of it")
+    dead = Key(":dead", "stream, capped: dead messages (delivered too often), each with its group")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +142,7 @@ class TopicKeys:
 
     root: str
 
-    @property
-    def channel(self) -> str:
-        """channel of publish/subscribe, sharded: messages (JSON) for current subscribers."""
-        return f"{self.root}:channel"
+    channel = Key(":channel", "channel of publish/subscribe, sharded: messages (JSON) for current subscribers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +151,7 @@ class PaceKeys:
 
     root: str
 
-    @property
-    def run(self) -> str:
-        """string with PX: how far a subject of the limit is ahead of its rate."""
-        return self.root
+    run = Key("", "string with PX: how far a subject of the limit is ahead of its rate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +160,7 @@ class WindowKeys:
 
     root: str
 
-    @property
-    def count(self) -> str:
-        """string with PX: number of calls of a subject in the current window."""
-        return self.root
+    count = Key("", "string with PX: number of calls of a subject in the current window")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from . import limits
 
 UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _RATE = re.compile(r"(\d{1,7}) ?/ ?(\d{0,7})(ms|s|m|h|d)")
-HINT = 'write "100/s", "30/m" or "5/10s"'
+RATE_HINT = 'write "100/s", "30/m" or "5/10s"'
 
 
 def parse_rate(text: str) -> tuple[int, int] | None:

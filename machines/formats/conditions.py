@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from machines.engine import expressions, limits
-from machines.engine.definitions.report import quote
+from machines.engine.definitions.findings import quote
 
 from .text import field_name
 

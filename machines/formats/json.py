@@ -7,8 +7,7 @@ import re
 from typing import Any
 
 from machines.engine import limits
-from machines.engine.definitions.findings import Finding, make_finding
-from machines.engine.definitions.report import quote
+from machines.engine.definitions.findings import Finding, make_finding, quote
 from machines.engine.errors import DefinitionError
 
 from .text import MAX_FINDINGS, place

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from machines.engine import limits
-from machines.engine.definitions.findings import Finding
+from machines.engine.definitions.findings import Finding, Report, quote
 from machines.engine.definitions.place import Place
-from machines.engine.definitions.report import Report, quote
 
 from . import json
 from .text import stem

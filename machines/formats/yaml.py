@@ -17,8 +17,7 @@ from typing import Any
 import yaml
 
 from machines.engine import limits
-from machines.engine.definitions.findings import Finding, make_finding
-from machines.engine.definitions.report import quote
+from machines.engine.definitions.findings import Finding, make_finding, quote
 from machines.engine.errors import DefinitionError
 
 from . import json

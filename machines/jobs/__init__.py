@@ -28,7 +28,7 @@ from machines.catalog import redaction
 from machines.connections import get_engine
 from machines.engine.errors import SignalboxError
 from machines.engine.instances import fire_arguments
-from machines.engine.jobs import enqueue as enqueueing
+from machines.engine.jobs import records as enqueueing
 
 log = logging.getLogger(__name__)
 

@@ -14,10 +14,20 @@ from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
 from machines.catalog.version_rules import MIGRATE
 from machines.connections import get_engine
-from machines.engine import Engine
-from machines.engine.versions import KEPT, MOVES, REFUSED, DryRun, MigrationClass, MigrationPlan, RefusedInstance
+from machines.engine import Engine, MigrationPlan
 from machines.engine.versions.mover import ALREADY
-from machines.engine.versions.records import UNTOLD, Divergence, Replay, StepOutcome
+from machines.engine.versions.records import (
+    KEPT,
+    MOVES,
+    REFUSED,
+    UNTOLD,
+    Divergence,
+    DryRun,
+    MigrationClass,
+    RefusedInstance,
+    Replay,
+    StepOutcome,
+)
 from machines.people.actor import Actor
 from machines.people.rules import prepare_change
 from machines.versions import rollouts

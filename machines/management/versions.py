@@ -11,10 +11,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from machines.connections import get_engine
+from machines.engine import Change, DefinitionDiff, MigrationPlan, SourcePlan
 from machines.engine.definitions import Finding
 from machines.engine.errors import PlanError
-from machines.engine.versions import Change, DefinitionDiff, MigrationPlan, SourcePlan
-from machines.engine.versions.planning.options import ACTIONS, CHOICES, UNMAPPED, PlanOptions
+from machines.engine.versions.planning.document import ACTIONS, CHOICES, UNMAPPED, PlanOptions
 
 MARKS = {"added": "+", "removed": "-", "changed": "~", "renamed": ">"}
 

@@ -12,9 +12,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from machines.engine.connection.calls import Arg, Caller, translate
+from machines.engine.connection.calls import Arg, Caller
 from machines.engine.connection.client import Client
-from machines.engine.connection.replies import Status, refuse
+from machines.engine.connection.replies import Status, require_ok
 from machines.engine.errors import BadInput, LookupFailed, SignalboxError
 from machines.engine.keys import PREFIX
 from machines.engine.pattern_keys import PatternKeys
@@ -47,19 +47,12 @@ class Pattern:
         anything else, such as a key of another type.
         """
         reply = self._caller.call(function, root, *args)
-        if reply[0] != OK and reply[0] not in also:
-            refuse(function, reply)
-        return reply
+        return reply if reply[0] in also else require_ok(function, reply)
 
     def _ask_all(self, calls: Sequence[tuple[str, str, Sequence[Arg]]]) -> list[list[Any]]:
         """Send several calls in one round trip, all of which have to be OK; raise as ``_ask`` does."""
         replies = self._caller.many(calls)
-        for (function, *_), reply in zip(calls, replies, strict=True):
-            if isinstance(reply, Exception):
-                translate(reply)
-            if reply[0] != OK:
-                refuse(function, reply)
-        return replies
+        return [require_ok(function, reply) for (function, *_), reply in zip(calls, replies, strict=True)]
 
 
 def _check_client(redis: Any) -> None:

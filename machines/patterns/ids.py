@@ -31,8 +31,7 @@ from itertools import islice
 
 from machines.engine.connection.client import Client
 from machines.engine.errors import BadInput
-from machines.engine.ids.codec import Decoded, decode
-from machines.engine.ids.generator import Claims, Generator, NoNode, Range
+from machines.engine.ids import Claims, Decoded, Generator, NoNode, Range, decode
 from machines.engine.keys import PREFIX
 
 from . import base

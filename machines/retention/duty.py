@@ -17,7 +17,7 @@ from machines.conf import conf
 from machines.conf.database import DatabaseRetry
 from machines.conf.retention_policy import parse_policy
 from machines.engine import Engine, errors, limits
-from machines.engine.definitions.reading.retention import Retention, find_retention
+from machines.engine.definitions.reading.machine_settings import Retention, find_retention
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retirement
 from machines.engine.keys import Partition
 from machines.instances.archive.sql import ArchivedRecord

@@ -10,7 +10,7 @@ from machines.conf import conf
 from machines.conf.retention_policy import parse_policy
 from machines.connections import get_engine
 from machines.engine import errors
-from machines.engine.definitions.reading.retention import Retention, find_retention
+from machines.engine.definitions.reading.machine_settings import Retention, find_retention
 from machines.instances.archive.store import get_archive
 from machines.instances.models import ArchiveTotal
 

@@ -10,8 +10,7 @@ from machines.catalog.mirrors import is_mirror
 from machines.engine import Engine, arguments, errors, limits
 from machines.engine.definitions import Outline, outline
 from machines.engine.definitions.outline import is_match
-from machines.engine.jobs.enqueue import build_arguments
-from machines.engine.jobs.records import Enqueue
+from machines.engine.jobs.records import Enqueue, build_arguments
 
 from .document import Schedule
 from .errors import Finding

@@ -15,7 +15,7 @@ from typing import Any, Self
 from machines.engine import AsyncEngine, Engine, Explanation, Refused, SignalboxError
 from machines.engine.definitions.durations import HINT, parse_duration
 from machines.engine.instances import fire_arguments
-from machines.engine.jobs import enqueue as enqueue_calls
+from machines.engine.jobs import records as job_records
 
 _WEEKS = re.compile(r"\b(\d{1,6}(?:\.\d{1,3})?) ?w(?:eeks?)?\b")
 Duration = str | int | float | timedelta
@@ -23,7 +23,7 @@ Moment = int | datetime
 _MANY: dict[str, Callable[[Any], Any]] = {
     "fire_many": fire_arguments.read_call,
     "fire_revisions": fire_arguments.read_call,
-    "enqueue_many": enqueue_calls.read_item,
+    "enqueue_many": job_records.read_item,
 }
 
 
@@ -139,7 +139,7 @@ def _clock_methods(engine: type, clocked: type) -> None:
     for name, method in inspect.getmembers(engine, inspect.isfunction):
         if name in _MANY:
             setattr(clocked, name, _stamp_each(method, _MANY[name]))
-        elif not name.startswith("_") and "now" in inspect.signature(method).parameters:
+        elif not name.startswith("_") and re.search(r"\bnow:|RepairOptions", str(inspect.signature(method))):
             setattr(clocked, name, _at_clock(method))
 
 

@@ -16,10 +16,9 @@ from machines.catalog.models import Draft
 from machines.catalog.queries import find_latest
 from machines.catalog.redaction import MASK, Redactor
 from machines.connections import get_engine
-from machines.engine import BadInput, DefinitionError
+from machines.engine import BadInput, DefinitionDiff, DefinitionError, MigrationPlan, Replay, SourcePlan
 from machines.engine.definitions import CompiledDefinition
-from machines.engine.versions import DefinitionDiff, DryRun, MigrationPlan, Replay, SourcePlan
-from machines.engine.versions.records import StepOutcome
+from machines.engine.versions.records import DryRun, StepOutcome
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 

@@ -22,9 +22,9 @@ from machines.bulks.store import OrderLost
 from machines.catalog.models import StoredPlan
 from machines.catalog.version_rules import MIGRATE, find_rule
 from machines.connections import get_engine
-from machines.engine import BadInput, Instance, LookupFailed, arguments
+from machines.engine import BadInput, Instance, LookupFailed, MigrationPlan, arguments
 from machines.engine.limits import MAX_REASON
-from machines.engine.versions import DryRun, MigrationPlan
+from machines.engine.versions.records import DryRun
 from machines.people.actor import Actor
 from machines.people.errors import NotMigrated, PlanInUse
 from machines.people.permissions import Forbidden

@@ -16,10 +16,19 @@ from machines.catalog import publishing
 from machines.catalog.models import Machine
 from machines.catalog.version_rules import ACTIONS, Rule, RuleTerms, find_rule, read_policy
 from machines.connections import get_engine
-from machines.engine import BadInput, Instance, VersionRefused, arguments
+from machines.engine import (
+    BadInput,
+    Instance,
+    Rollout,
+    VersionFigures,
+    VersionPin,
+    VersionRefused,
+    Withdrawal,
+    arguments,
+)
 from machines.engine.errors import UnknownMachine
 from machines.engine.records import PartialList
-from machines.engine.versions import Rollout, VersionChoice, VersionFigures, VersionPin, Withdrawal
+from machines.engine.versions.rollout.records import VersionChoice
 from machines.instances.queries import redacting, seen_by
 from machines.people import limits, rules
 from machines.people.actor import Actor

@@ -7,21 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from machines.engine import errors, reference
+from machines.engine import errors
 from machines.engine.connection import library
+from tests.docs import engine_reference
 
 pytestmark = pytest.mark.pure
 PAGE = Path(__file__).parents[2] / "docs" / "engine-reference.md"
 
 
 def test_the_page_is_what_the_source_says():
-    assert PAGE.read_text(encoding="utf-8") == reference.render(), (
-        "run: python -m machines.engine.reference docs/engine-reference.md"
+    assert PAGE.read_text(encoding="utf-8") == engine_reference.render(), (
+        "run: python -m tests.docs.engine_reference docs/engine-reference.md"
     )
 
 
 def test_every_function_has_a_complete_header():
-    for header in reference.read_headers():
+    for header in engine_reference.read_headers():
         missing = {"KEYS", "ARGV", "Returns", "Notifies", "Cost"} - set(header.fields)
         assert header.purpose, header.name
         assert not missing, f"{header.name} does not say: {', '.join(sorted(missing))}"
@@ -29,7 +30,7 @@ def test_every_function_has_a_complete_header():
 
 def test_every_function_file_is_registered_in_the_library():
     text = library.text()
-    for header in reference.read_headers():
+    for header in engine_reference.read_headers():
         assert f"function_name = '{header.name}'" in text
 
 

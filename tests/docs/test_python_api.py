@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from machines.engine import python_reference
+from tests.docs import python_api
 
 pytestmark = pytest.mark.pure
 
@@ -14,20 +14,20 @@ PAGE = Path(__file__).parents[2] / "docs" / "python-api.md"
 
 
 def test_the_page_is_what_the_source_says_now():
-    assert PAGE.read_text(encoding="utf-8") == python_reference.render(), (
-        "run: python -m machines.engine.python_reference docs/python-api.md"
+    assert PAGE.read_text(encoding="utf-8") == python_api.render(), (
+        "run: python -m tests.docs.python_api docs/python-api.md"
     )
 
 
 def test_every_public_method_has_a_docstring():
-    entries = [*python_reference.list_entries(), *python_reference.list_field_entries()]
+    entries = [*python_api.list_entries(), *python_api.list_field_entries()]
     assert len(entries) > 150
     assert [f"{entry.owner}.{entry.name}".strip(".") for entry in entries if not entry.text] == []
 
 
 def test_every_record_and_error_says_what_it_is():
-    for one in (*python_reference.list_records(), *python_reference.list_errors()):
-        text = one.__doc__ or python_reference._write_error(one)
+    for one in (*python_api.list_records(), *python_api.list_errors()):
+        text = one.__doc__ or python_api._write_error(one)
         assert not text.startswith(f"{one.__name__}("), f"{one.__name__} has only the docstring of its dataclass"
 
 

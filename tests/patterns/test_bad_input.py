@@ -13,12 +13,13 @@ import pytest
 import redis
 
 from machines import patterns
-from machines.engine import BadInput, EngineUnavailable, reference
+from machines.engine import BadInput, EngineUnavailable
 from machines.engine.connection.client import connect
 from machines.engine.connection.replies import Status
 from machines.engine.errors import LookupFailed
 from machines.patterns.base import Pattern, PatternError
 from tests.cases import for_each
+from tests.docs import engine_reference
 from tests.engine.dumps import unchanged
 
 from .battery import KEY, ODD_KEYS, Row
@@ -42,7 +43,7 @@ CALLED = {
 """What a message says of an argument, where that is not its name."""
 READ_FIRST = {("Records.update", "now"), ("Records.update", "function"), ("Values.update", "function")}
 CODES = {"SB401", "SB402", "SB403", "SB408", "SB411"}
-FUNCTIONS = [header.name for header in reference.read_headers() if reference.is_pattern_function(header)]
+FUNCTIONS = [header.name for header in engine_reference.read_headers() if engine_reference.is_pattern_function(header)]
 NOWHERE = "unix:///nonexistent/none.sock"
 WRONG_PREFIXES = ["", "sb", "a b:", "{a}:", "sb:{", "a:b:", "é:", "x" * 65 + ":", None, 7, b"sb:"]
 

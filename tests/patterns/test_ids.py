@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
-from machines.engine.ids.codec import ALPHABET, END, EPOCH, encode, encode_local, is_id
+from machines.engine.ids import ALPHABET, END, EPOCH, encode, encode_local, is_id
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Decoded, Snowflakes, decode
 from machines.patterns.base import Taken

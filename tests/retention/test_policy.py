@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from machines.conf.retention_policy import BadPolicy, Policy, TableBound, is_policy, parse_policy
-from machines.engine.definitions.reading.retention import Retention
+from machines.engine.definitions.reading.machine_settings import Retention
 from tests.cases import for_each
 
 DAY = 86_400_000

@@ -9,8 +9,7 @@ import pytest
 
 from machines.engine import Engine, errors
 from machines.engine.transfer import Repartition
-from machines.engine.versions.fleet_walk import FleetWalk
-from machines.engine.versions.id_set import IdSet
+from machines.engine.versions.fleet_walk import FleetWalk, IdSet
 from machines.engine.versions.records import DryRun
 
 from .letters import SECOND, letters, to_second

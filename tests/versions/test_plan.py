@@ -7,7 +7,7 @@ import json
 import pytest
 
 from machines.engine import MigrationPlan, PlanError
-from machines.engine.versions.planning.options import PlanOptions
+from machines.engine.versions.planning.document import PlanOptions
 from machines.engine.versions.planning.planner import make_plan
 
 from .content import ORDER, change, read, rename

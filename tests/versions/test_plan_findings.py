@@ -8,7 +8,7 @@ import json
 import pytest
 
 from machines.engine import BadInput, MigrationPlan, PlanError
-from machines.engine.versions.planning.options import PlanOptions
+from machines.engine.versions.planning.document import PlanOptions
 from machines.engine.versions.planning.planner import check_plan, make_plan
 from tests.cases import for_each
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from machines.engine import MigrationPlan, PlanError
 from machines.engine.versions.comparison.differ import compare_versions
-from machines.engine.versions.comparison.trees import strip
+from machines.engine.versions.comparison.pairs import strip
 from machines.engine.versions.planning.planner import check_plan, make_plan
 from tests.definitions.strategies import charts, machines
 

@@ -7,7 +7,7 @@ import pytest
 from machines import duties as maintenance
 from machines.audit import entries
 from machines.engine import Attempts, Guard, Refused, Rollout
-from machines.engine.versions.rollout.methods import judge_rollout
+from machines.engine.versions.rollout.rollouts import judge_rollout
 from machines.models import AuditEntry
 from machines.worker.duties.rollout_guard import RolloutGuard
 from tests.cases import for_each

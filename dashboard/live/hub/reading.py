@@ -19,11 +19,10 @@ from machines.engine.connection.library_loader import MISSING
 from machines.engine.connection.replies import FieldTypes, Status
 from machines.engine.connection.server_permissions import find_denial
 from machines.engine.errors import EngineFault, SignalboxError
-from machines.engine.jobs import rows, workers
+from machines.engine.jobs import reading, workers
 from machines.engine.jobs.records import Job, WorkerInfo
 from machines.engine.keys import Keys
-from machines.engine.publishing.growth import Growth
-from machines.engine.publishing.sensitive_fields import SensitiveFields, read_sensitive_fields
+from machines.engine.publishing.machine_meta import Growth, SensitiveFields, read_sensitive_fields
 from machines.engine.records import Live
 
 from .sources import LOST, Directory, Source, Tally, Value, World, sources, value
@@ -165,7 +164,7 @@ def _read_stats(source: Source, reply: Sequence[Any]) -> Tally | None:
 def _read_job(source: Source, reply: Sequence[Any]) -> Job | None:
     if reply[0] != Status.OK or len(reply) < 4:
         return None
-    return rows.read_job(source.machine, "", source.name, replies.read_pairs(reply[3]), {})
+    return reading.read_job(source.machine, "", source.name, replies.read_pairs(reply[3]), {})
 
 
 def _read_instance(source: Source, reply: Sequence[Any]) -> dict[str, Any] | None:

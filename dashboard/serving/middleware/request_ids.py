@@ -24,7 +24,7 @@ from dashboard.shared.async_middleware import AsyncMiddleware
 from machines.audit.request_context import given_id, request_id
 from machines.connections import engine_at_hand, get_engine
 from machines.engine import SignalboxError
-from machines.engine.ids.codec import END, EPOCH, RANDOM_BITS, encode_local
+from machines.engine.ids import END, EPOCH, RANDOM_BITS, encode_local
 
 HEADER = "X-Request-Id"
 GIVEN = re.compile(r"[A-Za-z0-9._:/+=@-]{1,64}", re.ASCII)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from machines.catalog.redaction import Concealed
 from machines.engine import BadInput
 from machines.engine.definitions import Outline, durations
-from machines.engine.definitions.reading.indexes import FACTS, IDS
+from machines.engine.definitions.reading.machine_settings import FACTS, IDS
 from machines.engine.search.filters import ANY
 from machines.statistics.ages import format_age
 

@@ -21,9 +21,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from machines.engine import BadInput, SignalboxError
-from machines.engine.simulation.inputs import read_inputs
-from machines.engine.simulation.records import SimulatedStep
-from machines.engine.simulation.simulator import START
+from machines.engine.simulation import START, SimulatedStep, read_inputs
 from machines.engine.verification.findings import VerificationFinding
 
 MAX_STEPS = 200  # inputs of one run: a page lists them all

@@ -12,22 +12,21 @@ from machines.engine.connection.library_loader import Visit
 from machines.engine.connection.partition_check import PartitionFault
 from machines.engine.definitions.compiled import CompiledDefinition
 from machines.engine.definitions.findings import Finding
-from machines.engine.engine import Data, Engine
+from machines.engine.engine import Data, Engine, GuardSettings
 from machines.engine.errors import SignalboxError
 from machines.engine.instances.activity import Activity
 from machines.engine.instances.inspection import Inspection
-from machines.engine.instances.previews import Preview, Wait
+from machines.engine.instances.repairs import Preview, RepairOptions, Wait
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retired, Retirement
 from machines.engine.jobs.clock_jump import ClockBounds
 from machines.engine.jobs.mending import MendReport
 from machines.engine.jobs.records import Enqueue, EnqueueOptions, Job, Pause, QueueStats, Taken, WorkerInfo
 from machines.engine.keys import Partition
-from machines.engine.machine_methods import GuardSettings
 from machines.engine.messages.delivery import DeliveryReport
 from machines.engine.messages.emitted import EmittedLogs, LogEnd, Place
 from machines.engine.permits import Permit
+from machines.engine.publishing.machine_meta import SensitiveFields
 from machines.engine.publishing.senders import Acceptance, Senders
-from machines.engine.publishing.sensitive_fields import SensitiveFields
 from machines.engine.records import (
     Explanation,
     Fire,
@@ -40,14 +39,15 @@ from machines.engine.records import (
     Step,
 )
 from machines.engine.search.filters import SearchTerms
-from machines.engine.search.results import IndexProgress, Page, Problem, Tally
+from machines.engine.search.page_merge import IndexProgress, Page, Problem, Tally
 from machines.engine.search.survey import Survey
-from machines.engine.simulation.records import SimulatedStep
+from machines.engine.simulation import SimulatedStep
 from machines.engine.verification.findings import VerificationFinding
 from machines.engine.versions.diff import DefinitionDiff
 from machines.engine.versions.planning.plan import MigrationPlan
 from machines.engine.versions.records import DryRun, Migrated, MigrationClass, Replay
 from machines.engine.versions.rollout.records import Rollout, VersionChoice, VersionFigures, VersionPin, Withdrawal
+from machines.engine.versions.rollout.rollouts import PolicyOptions
 
 from .calls import AsyncCalls, AsyncPart
 
@@ -229,6 +229,75 @@ class AsyncEngine(AsyncCalls):
         Reads only; it asks every node of a cluster about each slot."""
         return await self._call(Engine.check_partitions)
 
+    async def publish(
+        self,
+        definition: dict[str, Any] | CompiledDefinition,
+        *,
+        version: int | None = None,
+        alone: bool = False,
+        rollout: float | None = None,
+        guard: GuardSettings = None,
+        actor: str = "",
+        reason: str = "",
+    ) -> PublishedMachine:
+        """Check, compile and store a definition as the machine's current version. A compiled definition is only stored.
+
+        The same content again is the same version. ``version`` publishes under a known number, to restore a backup.
+        ``alone``: without the machines embedded in it. ``rollout``: the percentage of new instances that get the
+        version, for ``actor`` and ``reason``; the current one stays. ``guard``: when that stops by itself, False for
+        never. Without ``rollout`` a new version ends the roll-out of another. Raises DefinitionError with every
+        finding, VersionRefused.
+        """
+        return await self._call(
+            Engine.publish,
+            definition,
+            version=version,
+            alone=alone,
+            rollout=rollout,
+            guard=guard,
+            actor=actor,
+            reason=reason,
+        )
+
+    async def machines(self) -> dict[str, int]:
+        """Return machine name -> number of its current version."""
+        return await self._call(Engine.machines)
+
+    async def current_versions(self) -> dict[str, str]:
+        """Return machine name -> ``<version>:<digest>`` of the current version; no other content has the same."""
+        return await self._call(Engine.current_versions)
+
+    async def recent_versions(self) -> dict[str, str]:
+        """Return the same for duties that ask again and again: what an earlier release publishes is seen after five
+        minutes."""
+        return await self._call(Engine.recent_versions)
+
+    async def catalog_revision(self) -> str:
+        """Return a text that changes when a machine is published or deleted: cheap, for callers that look often. A
+        publication by an earlier release may not change it."""
+        return await self._call(Engine.catalog_revision)
+
+    async def versions(self, machine: str) -> list[int]:
+        """List the numbers of a machine's published versions. Raises UnknownMachine."""
+        return await self._call(Engine.versions, machine)
+
+    async def definition(self, machine: str, version: int | None = None) -> dict[str, Any]:
+        """Return the definition as it was published, by default the current version. Raises UnknownMachine."""
+        return await self._call(Engine.definition, machine, version)
+
+    async def count_partitions(self, machine: str) -> int:
+        """Return the number of partitions that a machine got with its first publication. Raises UnknownMachine."""
+        return await self._call(Engine.count_partitions, machine)
+
+    async def list_partition_counts(self) -> dict[str, int]:
+        """Return machine -> number of its partitions; on a cluster the last copy while the list does not answer."""
+        return await self._call(Engine.list_partition_counts)
+
+    async def sensitive(self, machine: str) -> SensitiveFields:
+        """Return the fields that any published version marks as sensitive. The engine itself returns them in clear:
+        the code that shows data to people redacts it. Raises UnknownMachine."""
+        return await self._call(Engine.sensitive, machine)
+
     async def missing_commands(self) -> list[str]:
         """List the commands that a step runs and the account in use may not run, as ACL SETUSER names them. Raises
         EngineFault where a library of another release is loaded."""
@@ -245,6 +314,18 @@ class AsyncEngine(AsyncCalls):
     def retirement(self) -> AsyncRetirement:
         """Return what lets go of finished instances, and reads those that were archived."""
         return AsyncRetirement(self, Engine.retirement)
+
+    async def verify(
+        self, definition: Mapping[str, Any] | CompiledDefinition | str, *, budget: int = 3000, seconds: float = 20.0
+    ) -> list[VerificationFinding]:
+        """Walk over what a machine can do, by the interpreter in Redis and without reading or writing a key; return
+        what is wrong with it ("found", each with a run), what could not be decided, and what was proven.
+
+        ``definition``: a definition, or the name of a published machine. ``budget``: snapshots to try at most;
+        ``seconds``: how long at most. It assumes that instances are created with the values that the definition
+        declares. ``docs/simulate-and-verify.md`` has the codes. Raises DefinitionError, BadInput, UnknownMachine.
+        """
+        return await self._call(Engine.verify, definition, budget=budget, seconds=seconds)
 
     async def new_id(self) -> str:
         """Make an id for records kept beside instances: it sorts by time and never repeats. Returns a random id when
@@ -370,33 +451,6 @@ class AsyncEngine(AsyncCalls):
         """Send many events as ``fire_many`` does; return, in order, the new revision or the error of each."""
         return await self._call(Engine.fire_revisions, calls, replicas=replicas)
 
-    async def explain(
-        self, machine: str, id: str, event: str, payload: Data | None = None, *, now: int | None = None
-    ) -> Explanation:
-        """Compute what ``fire`` would do, and why; change nothing. Raises UnknownInstance, BadPayload."""
-        return await self._call(Engine.explain, machine, id, event, payload, now=now)
-
-    async def get(self, machine: str, id: str) -> Instance:
-        """Read one instance. Raises UnknownInstance, UnknownMachine."""
-        return await self._call(Engine.get, machine, id)
-
-    async def history(self, machine: str, id: str, *, limit: int = 100, before: int | None = None) -> list[Step]:
-        """Return the latest steps, newest first; ``before`` is a revision, for the next page. Raises
-        UnknownInstance."""
-        return await self._call(Engine.history, machine, id, limit=limit, before=before)
-
-    async def counts(self, machine: str) -> PartialDict[int]:
-        """Count the instances in each leaf state; states without any have 0. The attribute ``missing`` of the result
-        lists the roots of partitions that did not answer, whose instances are not counted."""
-        return await self._call(Engine.counts, machine)
-
-    async def live(self, machine: str, *, now: int | None = None) -> Live:
-        """Read counts, oldest entries, flow, queue depths and breaches; each partition in one atomic call.
-
-        Partitions that do not answer are ``missing`` in the result. Raises EngineUnavailable where none answers.
-        """
-        return await self._call(Engine.live, machine, now=now)
-
     async def survey(self, *, trust: bool = False) -> Survey:
         """Read all machines, their queues and the workers, in few round trips however many there are. What did not
         change since the last call in this process is not read again. With ``trust`` the servers' memory says what
@@ -438,16 +492,6 @@ class AsyncEngine(AsyncCalls):
         next. Where the clock is later than it can be by ``clock``, nothing is done."""
         return await self._call(Engine.drive_roots, roots, look=look, clock=clock)
 
-    async def due_bells(self, machines: Iterable[str]) -> list[str]:
-        """List the keys that are pushed to when something becomes due earlier than the last tick said, one for each
-        partition."""
-        return await self._call(Engine.due_bells, machines)
-
-    async def queues(self, machine: str) -> PartialDict[dict[str, int]]:
-        """Return queue -> number of jobs that are ready, leased, delayed, dead and handled. The attribute ``missing``
-        of the result lists the roots of partitions that did not answer."""
-        return await self._call(Engine.queues, machine)
-
     async def beat(self, row: WorkerInfo) -> dict[str, Any] | None:
         """Write a worker's row; return the order that waits for it, ``{"order", "actor", "reason", "at"}``, or None."""
         return await self._call(Engine.beat, row)
@@ -467,96 +511,6 @@ class AsyncEngine(AsyncCalls):
         """List the workers that are alive. The attribute ``missing`` of the result lists the keys that did not
         answer."""
         return await self._call(Engine.workers)
-
-    async def publish(
-        self,
-        definition: dict[str, Any] | CompiledDefinition,
-        *,
-        version: int | None = None,
-        alone: bool = False,
-        rollout: float | None = None,
-        guard: GuardSettings = None,
-        actor: str = "",
-        reason: str = "",
-    ) -> PublishedMachine:
-        """Check, compile and store a definition as the machine's current version. A compiled definition is only stored.
-
-        The same content again is the same version. ``version`` publishes under a known number, to restore a backup.
-        ``alone``: without the machines embedded in it. ``rollout``: the percentage of new instances that get the
-        version, for ``actor`` and ``reason``; the current one stays. ``guard``: when that stops by itself, False for
-        never. Without ``rollout`` a new version ends the roll-out of another. Raises DefinitionError with every
-        finding, VersionRefused.
-        """
-        return await self._call(
-            Engine.publish,
-            definition,
-            version=version,
-            alone=alone,
-            rollout=rollout,
-            guard=guard,
-            actor=actor,
-            reason=reason,
-        )
-
-    async def machines(self) -> dict[str, int]:
-        """Return machine name -> number of its current version."""
-        return await self._call(Engine.machines)
-
-    async def current_versions(self) -> dict[str, str]:
-        """Return machine name -> ``<version>:<digest>`` of the current version; no other content has the same."""
-        return await self._call(Engine.current_versions)
-
-    async def recent_versions(self) -> dict[str, str]:
-        """Return the same for duties that ask again and again: what an earlier release publishes is seen after five
-        minutes."""
-        return await self._call(Engine.recent_versions)
-
-    async def catalog_revision(self) -> str:
-        """Return a text that changes when a machine is published or deleted: cheap, for callers that look often. A
-        publication by an earlier release may not change it."""
-        return await self._call(Engine.catalog_revision)
-
-    async def versions(self, machine: str) -> list[int]:
-        """List the numbers of a machine's published versions. Raises UnknownMachine."""
-        return await self._call(Engine.versions, machine)
-
-    async def definition(self, machine: str, version: int | None = None) -> dict[str, Any]:
-        """Return the definition as it was published, by default the current version. Raises UnknownMachine."""
-        return await self._call(Engine.definition, machine, version)
-
-    async def count_partitions(self, machine: str) -> int:
-        """Return the number of partitions that a machine got with its first publication. Raises UnknownMachine."""
-        return await self._call(Engine.count_partitions, machine)
-
-    async def list_partition_counts(self) -> dict[str, int]:
-        """Return machine -> number of its partitions; on a cluster the last copy while the list does not answer."""
-        return await self._call(Engine.list_partition_counts)
-
-    async def sensitive(self, machine: str) -> SensitiveFields:
-        """Return the fields that any published version marks as sensitive. The engine itself returns them in clear:
-        the code that shows data to people redacts it. Raises UnknownMachine."""
-        return await self._call(Engine.sensitive, machine)
-
-    async def mend(self, machine: str, *, now: int | None = None) -> MendReport:
-        """Put every job where its hash says it is, after keys were damaged from outside; return what was repaired.
-
-        Reads the whole keyspace in small steps. A leased job without a lease gets one, which a live worker renews; a
-        job past its deadline gets ten seconds at most and is then taken back like any other.
-        """
-        return await self._call(Engine.mend, machine, now=now)
-
-    async def ready(self, queues: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """List those of the queues, (machine, queue), that hold ready jobs."""
-        return await self._call(Engine.ready, queues)
-
-    async def ready_partitions(self, queues: Iterable[tuple[str, str]]) -> dict[tuple[str, str], set[int]]:
-        """Return (machine, queue) -> the numbers of its partitions that hold ready jobs, for queues that have any."""
-        return await self._call(Engine.ready_partitions, queues)
-
-    async def queue_names(self, machines: Iterable[str]) -> PartialList[tuple[str, str]]:
-        """List (machine, queue) for every queue these machines ever had. The attribute ``missing`` of the result lists
-        the roots of partitions that did not answer."""
-        return await self._call(Engine.queue_names, machines)
 
     async def pause(self, machine: str, queue: str, *, actor: str, reason: str, now: int | None = None) -> None:
         """Pause a queue: no job is taken until it is resumed. Running jobs may finish, new jobs may be enqueued."""
@@ -661,6 +615,27 @@ class AsyncEngine(AsyncCalls):
         """Withdraw one job, wherever it is. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that
         runs it learns of it with its next heartbeat. Raises LookupFailed."""
         await self._call(Engine.withdraw, machine, job, actor=actor, reason=reason, now=now, permit=permit)
+
+    async def mend(self, machine: str, *, now: int | None = None) -> MendReport:
+        """Put every job where its hash says it is, after keys were damaged from outside; return what was repaired.
+
+        Reads the whole keyspace in small steps. A leased job without a lease gets one, which a live worker renews; a
+        job past its deadline gets ten seconds at most and is then taken back like any other.
+        """
+        return await self._call(Engine.mend, machine, now=now)
+
+    async def ready(self, queues: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """List those of the queues, (machine, queue), that hold ready jobs."""
+        return await self._call(Engine.ready, queues)
+
+    async def ready_partitions(self, queues: Iterable[tuple[str, str]]) -> dict[tuple[str, str], set[int]]:
+        """Return (machine, queue) -> the numbers of its partitions that hold ready jobs, for queues that have any."""
+        return await self._call(Engine.ready_partitions, queues)
+
+    async def queue_names(self, machines: Iterable[str]) -> PartialList[tuple[str, str]]:
+        """List (machine, queue) for every queue these machines ever had. The attribute ``missing`` of the result lists
+        the roots of partitions that did not answer."""
+        return await self._call(Engine.queue_names, machines)
 
     async def stats(self, machine: str) -> PartialDict[QueueStats]:
         """Return queue -> its depths, counters, histograms and limits. The attribute ``missing`` of the result lists
@@ -776,45 +751,14 @@ class AsyncEngine(AsyncCalls):
         numbers of those to sweep; None for all. ``clock``: what is known of the servers' clocks."""
         return await self._call(Engine.sweep, machine, partitions=partitions, clock=clock, now=now)
 
-    async def get_many(self, machine: str, ids: Iterable[str]) -> list[Instance | SignalboxError]:
-        """Return, in order, the instance of each id or its error. Raises UnknownMachine; EngineUnavailable where no
-        partition answers."""
-        return await self._call(Engine.get_many, machine, ids)
-
-    async def explain_many(
-        self, machine: str, ids: Iterable[str], event: str, payload: Mapping[str, Any] | None = None
-    ) -> list[Explanation | SignalboxError]:
-        """Compute what ``fire`` would do with each instance, in order; change nothing. Raises UnknownMachine,
-        EngineUnavailable."""
-        return await self._call(Engine.explain_many, machine, ids, event, payload)
-
-    async def create_many(
-        self,
-        machine: str,
-        instances: Mapping[str, Mapping[str, Any] | None],
-        *,
-        actor: str = "",
-        reason: str = "",
-        now: int | None = None,
-    ) -> list[Instance | SignalboxError]:
-        """Create instances, id -> data, each as ``create`` does; return, in order, the instance or its error. One that
-        fails does not stop the others. Raises UnknownMachine; EngineUnavailable where no partition answers, after which
-        some may have been created."""
-        return await self._call(Engine.create_many, machine, instances, actor=actor, reason=reason, now=now)
-
     async def force(
         self,
         machine: str,
         id: str,
         state: str | Sequence[str],
         *,
-        actor: str,
-        reason: str,
         data: Data | None = None,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
+        **options: Unpack[RepairOptions],
     ) -> Instance:
         """Put the instance into ``state`` and change ``data`` (None unsets), whatever its transitions say.
 
@@ -823,60 +767,15 @@ class AsyncEngine(AsyncCalls):
         jobs, timers and children of the states left are ended, those of the states entered begin. The reason is
         required and stands in the history.
         """
-        return await self._call(
-            Engine.force,
-            machine,
-            id,
-            state,
-            actor=actor,
-            reason=reason,
-            data=data,
-            expect=expect,
-            key=key,
-            now=now,
-            permit=permit,
-        )
+        return await self._call(Engine.force, machine, id, state, data=data, **options)
 
-    async def edit(
-        self,
-        machine: str,
-        id: str,
-        changes: Data,
-        *,
-        actor: str,
-        reason: str,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> Instance:
+    async def edit(self, machine: str, id: str, changes: Data, **options: Unpack[RepairOptions]) -> Instance:
         """Change data fields, None unsets; each is checked against its declared type. Nothing else happens: guards
         read the new data with the next event. Raises BadPayload."""
-        return await self._call(
-            Engine.edit,
-            machine,
-            id,
-            changes,
-            actor=actor,
-            reason=reason,
-            expect=expect,
-            key=key,
-            now=now,
-            permit=permit,
-        )
+        return await self._call(Engine.edit, machine, id, changes, **options)
 
     async def reset(
-        self,
-        machine: str,
-        id: str,
-        *,
-        actor: str,
-        reason: str,
-        keep_data: bool = False,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
+        self, machine: str, id: str, *, keep_data: bool = False, **options: Unpack[RepairOptions]
     ) -> Instance:
         """Return the instance to the initial configuration of its own version, and, unless ``keep_data``, to the data
         of a new instance before its first action.
@@ -884,106 +783,26 @@ class AsyncEngine(AsyncCalls):
         Like ``force`` it runs no action; all jobs, timers, delayed events and children are ended, history states
         forget, and the initial states begin what they invoke. A suspended instance stays suspended.
         """
-        return await self._call(
-            Engine.reset,
-            machine,
-            id,
-            actor=actor,
-            reason=reason,
-            keep_data=keep_data,
-            expect=expect,
-            key=key,
-            now=now,
-            permit=permit,
-        )
+        return await self._call(Engine.reset, machine, id, keep_data=keep_data, **options)
 
-    async def retry(
-        self,
-        machine: str,
-        id: str,
-        invoke: str,
-        *,
-        actor: str,
-        reason: str,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> Instance:
+    async def retry(self, machine: str, id: str, invoke: str, **options: Unpack[RepairOptions]) -> Instance:
         """Make the dead job of an active state's invoke ready again with its attempts reset, or a delayed one ready
         at once. Raises BadInput where there is no such job."""
-        return await self._call(
-            Engine.retry,
-            machine,
-            id,
-            invoke,
-            actor=actor,
-            reason=reason,
-            expect=expect,
-            key=key,
-            now=now,
-            permit=permit,
-        )
+        return await self._call(Engine.retry, machine, id, invoke, **options)
 
     async def skip(
-        self,
-        machine: str,
-        id: str,
-        invoke: str,
-        result: Any = None,
-        *,
-        actor: str,
-        reason: str,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
+        self, machine: str, id: str, invoke: str, result: Any = None, **options: Unpack[RepairOptions]
     ) -> Instance:
         """Withdraw the job of an invoke, and move the instance as if the job had ended with ``result``; actions run.
 
         Raises Refused where no transition takes its end, BadInput where none listens for it, Suspended.
         """
-        return await self._call(
-            Engine.skip,
-            machine,
-            id,
-            invoke,
-            result,
-            actor=actor,
-            reason=reason,
-            expect=expect,
-            key=key,
-            now=now,
-            permit=permit,
-        )
+        return await self._call(Engine.skip, machine, id, invoke, result, **options)
 
-    async def cancel(
-        self,
-        machine: str,
-        id: str,
-        invoke: str,
-        *,
-        actor: str,
-        reason: str,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> Instance:
+    async def cancel(self, machine: str, id: str, invoke: str, **options: Unpack[RepairOptions]) -> Instance:
         """Withdraw the open job of an invoke, and move the instance by ``error.invoke.<id>``, kind "Withdrawn".
         Without a transition for that event the instance stays in its state. Raises BadInput, Suspended."""
-        return await self._call(
-            Engine.cancel,
-            machine,
-            id,
-            invoke,
-            actor=actor,
-            reason=reason,
-            expect=expect,
-            key=key,
-            now=now,
-            permit=permit,
-        )
+        return await self._call(Engine.cancel, machine, id, invoke, **options)
 
     async def suspend(
         self,
@@ -1044,6 +863,13 @@ class AsyncEngine(AsyncCalls):
         """Remove an instance with its history and open jobs; return it as it was."""
         return await self._call(Engine.delete, machine, id, actor=actor, reason=reason, expect=expect, permit=permit)
 
+    async def pin_instance(
+        self, machine: str, id: str, pinned: bool = True, **options: Unpack[RepairOptions]
+    ) -> Instance:
+        """Pin an instance to its version, so that no plan moves it, or unpin it; a step in its history. Arguments and
+        errors as of other repairs."""
+        return await self._call(Engine.pin_instance, machine, id, pinned, **options)
+
     async def preview(
         self, machine: str, id: str, repair: str, *, expect: int | None = None, now: int | None = None, **asked: Any
     ) -> Preview:
@@ -1055,6 +881,23 @@ class AsyncEngine(AsyncCalls):
         """List the jobs that the active states asked for: where each is, dead ones included, and which repairs
         apply."""
         return await self._call(Engine.waits, machine, id)
+
+    async def live(self, machine: str, *, now: int | None = None) -> Live:
+        """Read counts, oldest entries, flow, queue depths and breaches; each partition in one atomic call.
+
+        Partitions that do not answer are ``missing`` in the result. Raises EngineUnavailable where none answers.
+        """
+        return await self._call(Engine.live, machine, now=now)
+
+    async def counts(self, machine: str) -> PartialDict[int]:
+        """Count the instances in each leaf state; states without any have 0. The attribute ``missing`` of the result
+        lists the roots of partitions that did not answer, whose instances are not counted."""
+        return await self._call(Engine.counts, machine)
+
+    async def queues(self, machine: str) -> PartialDict[dict[str, int]]:
+        """Return queue -> number of jobs that are ready, leased, delayed, dead and handled. The attribute ``missing``
+        of the result lists the roots of partitions that did not answer."""
+        return await self._call(Engine.queues, machine)
 
     async def find(
         self,
@@ -1124,6 +967,42 @@ class AsyncEngine(AsyncCalls):
         first partition, which knows, does not answer."""
         return await self._call(Engine.index_progress, machine)
 
+    async def get(self, machine: str, id: str) -> Instance:
+        """Read one instance. Raises UnknownInstance, UnknownMachine."""
+        return await self._call(Engine.get, machine, id)
+
+    async def get_many(self, machine: str, ids: Iterable[str]) -> list[Instance | SignalboxError]:
+        """Return, in order, the instance of each id or its error. Raises UnknownMachine; EngineUnavailable where no
+        partition answers."""
+        return await self._call(Engine.get_many, machine, ids)
+
+    async def explain_many(
+        self, machine: str, ids: Iterable[str], event: str, payload: Mapping[str, Any] | None = None
+    ) -> list[Explanation | SignalboxError]:
+        """Compute what ``fire`` would do with each instance, in order; change nothing. Raises UnknownMachine,
+        EngineUnavailable."""
+        return await self._call(Engine.explain_many, machine, ids, event, payload)
+
+    async def create_many(
+        self,
+        machine: str,
+        instances: Mapping[str, Mapping[str, Any] | None],
+        *,
+        actor: str = "",
+        reason: str = "",
+        now: int | None = None,
+    ) -> list[Instance | SignalboxError]:
+        """Create instances, id -> data, each as ``create`` does; return, in order, the instance or its error. One that
+        fails does not stop the others. Raises UnknownMachine; EngineUnavailable where no partition answers, after which
+        some may have been created."""
+        return await self._call(Engine.create_many, machine, instances, actor=actor, reason=reason, now=now)
+
+    async def explain(
+        self, machine: str, id: str, event: str, payload: Mapping[str, Any] | None = None, *, now: int | None = None
+    ) -> Explanation:
+        """Compute what ``fire`` would do, and why; change nothing. Raises UnknownInstance, BadPayload."""
+        return await self._call(Engine.explain, machine, id, event, payload, now=now)
+
     async def inspect(self, machine: str, id: str, *, events: Iterable[str] = (), steps: int = 100) -> Inspection:
         """Read an instance with its latest ``steps``, the jobs it waits for, and what these events would do: several
         calls in one round trip, not one atomic call. Raises UnknownInstance, UnknownMachine."""
@@ -1135,6 +1014,11 @@ class AsyncEngine(AsyncCalls):
         """Compute what each of these events would do without a payload, or the error of that question; one round
         trip."""
         return await self._call(Engine.explain_all, machine, id, events, now=now)
+
+    async def history(self, machine: str, id: str, *, limit: int = 100, before: int | None = None) -> list[Step]:
+        """Return the latest steps, newest first; ``before`` is a revision, for the next page. Raises
+        UnknownInstance."""
+        return await self._call(Engine.history, machine, id, limit=limit, before=before)
 
     async def bells(self, machine: str, queue: str) -> list[str]:
         """List the keys that are pushed to when a job comes to the queue, one for each partition."""
@@ -1254,159 +1138,6 @@ class AsyncEngine(AsyncCalls):
         do not exist. Raises as ``dry_run``."""
         return await self._call(Engine.classify, plan, ids)
 
-    async def version_choice(self, machine: str) -> VersionChoice:
-        """Return which version new instances get, and the ``turn`` of it. One round trip."""
-        return await self._call(Engine.version_choice, machine)
-
-    async def rollout(self, machine: str) -> Rollout | None:
-        """Return the version that is rolled out, or whose roll-out was stopped; None when there is none."""
-        return await self._call(Engine.rollout, machine)
-
-    async def rollouts(self, *, recent: bool = False) -> dict[str, Rollout]:
-        """Return machine -> its roll-out, of all machines that have one. ``recent``: as of the latest change that this
-        process can see without reading every machine; for pages and duties that ask again and again."""
-        return await self._call(Engine.rollouts, recent=recent)
-
-    async def set_rollout(
-        self,
-        machine: str,
-        percent: float,
-        *,
-        guard: GuardSettings = None,
-        expect: int | None = None,
-        actor: str = "",
-        reason: str = "",
-    ) -> Rollout | None:
-        """Raise or lower the percentage of new instances that get the version; a stopped roll-out goes on. An id that
-        gets the version at a percentage gets it at each higher one. 100 finishes the roll-out. ``guard``: new settings,
-        by default those it has; ``expect``: the ``turn`` the caller saw."""
-        return await self._call(
-            Engine.set_rollout, machine, percent, guard=guard, expect=expect, actor=actor, reason=reason
-        )
-
-    async def start_rollout(
-        self,
-        machine: str,
-        version: int,
-        percent: float,
-        *,
-        guard: GuardSettings = None,
-        expect: int | None = None,
-        actor: str = "",
-        reason: str = "",
-    ) -> Rollout | None:
-        """Roll out a published version that is not the current one, in place of one that is rolled out now."""
-        return await self._call(
-            Engine.start_rollout, machine, version, percent, guard=guard, expect=expect, actor=actor, reason=reason
-        )
-
-    async def stop_rollout(
-        self, machine: str, *, expect: int | None = None, actor: str = "", reason: str = ""
-    ) -> Rollout | None:
-        """Give new instances the base version again. Those that have the new version keep it."""
-        return await self._call(Engine.stop_rollout, machine, expect=expect, actor=actor, reason=reason)
-
-    async def finish_rollout(
-        self, machine: str, *, expect: int | None = None, actor: str = "", reason: str = ""
-    ) -> None:
-        """Make the version that is rolled out the current one; the roll-out is over."""
-        await self._call(Engine.finish_rollout, machine, expect=expect, actor=actor, reason=reason)
-
-    async def guard_rollout(self, machine: str, *, actor: str = "guard") -> Rollout | None:
-        """Stop the roll-out of a machine if its guard says so; return it then, else None. Workers call this all the
-        time."""
-        return await self._call(Engine.guard_rollout, machine, actor=actor)
-
-    async def align_versions(self, machine: str) -> int:
-        """Finish what a killed publisher has left: bring the first partition's current version and roll-out to the
-        others; return how many were behind."""
-        return await self._call(Engine.align_versions, machine)
-
-    async def unsettled_machines(self, among: Collection[str] | None = None) -> list[str]:
-        """List the machines, or those ``among`` some, of which a partition follows the first one no longer, or has
-        instances that its counters of versions lack. Two round trips, however many machines there are."""
-        return await self._call(Engine.unsettled_machines, among)
-
-    async def pin(
-        self, machine: str, version: int | None, *, expect: int | None = None, actor: str = "", reason: str = ""
-    ) -> VersionPin | None:
-        """Make a version current and keep it so, whatever is published, until it is unpinned with None: then the
-        version that was published last becomes current. No plan moves instances of a pinned version. ``expect``: the
-        ``turn`` the caller saw."""
-        return await self._call(Engine.pin, machine, version, expect=expect, actor=actor, reason=reason)
-
-    async def get_pin(self, machine: str) -> VersionPin | None:
-        """Return the version to which a machine is pinned, or None."""
-        return await self._call(Engine.get_pin, machine)
-
-    async def pin_instance(
-        self,
-        machine: str,
-        id: str,
-        pinned: bool = True,
-        *,
-        actor: str,
-        reason: str,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> Instance:
-        """Pin an instance to its version, so that no plan moves it, or unpin it; a step in its history. Arguments and
-        errors as of other repairs."""
-        return await self._call(
-            Engine.pin_instance,
-            machine,
-            id,
-            pinned,
-            actor=actor,
-            reason=reason,
-            expect=expect,
-            key=key,
-            now=now,
-            permit=permit,
-        )
-
-    async def withdraw_version(
-        self,
-        machine: str,
-        version: int,
-        withdrawn: bool = True,
-        *,
-        instead: int | None = None,
-        expect: int | None = None,
-        actor: str = "",
-        reason: str = "",
-    ) -> Withdrawal | None:
-        """Withdraw a version: no new instance gets it, and no plan leads to it; its roll-out stops. With
-        ``withdrawn=False`` take that back. ``instead``: the version that becomes current in place of a current one;
-        ``expect``: the ``turn`` the caller saw."""
-        return await self._call(
-            Engine.withdraw_version,
-            machine,
-            version,
-            withdrawn,
-            instead=instead,
-            expect=expect,
-            actor=actor,
-            reason=reason,
-        )
-
-    async def withdrawn_versions(self, machine: str) -> dict[int, Withdrawal]:
-        """Return the withdrawn versions by their numbers."""
-        return await self._call(Engine.withdrawn_versions, machine)
-
-    async def version_figures(self, machine: str, *, sample: int = 100) -> PartialList[VersionFigures]:
-        """Return the figures of each published version. ``sample``: the instances of each state, in each partition,
-        whose time in the state is read; 0 for no times. The attribute ``missing`` of the result lists the roots of
-        partitions that did not answer, whose figures are not in it."""
-        return await self._call(Engine.version_figures, machine, sample=sample)
-
-    async def count_versions(self, machine: str) -> int:
-        """Count the instances of each version that are older than the counters; return how many were counted. Workers
-        call this by themselves."""
-        return await self._call(Engine.count_versions, machine)
-
     async def replay(
         self,
         machine: str,
@@ -1425,17 +1156,99 @@ class AsyncEngine(AsyncCalls):
         """
         return await self._call(Engine.replay, machine, version, sample, states=states)
 
-    async def verify(
-        self, definition: Mapping[str, Any] | CompiledDefinition | str, *, budget: int = 3000, seconds: float = 20.0
-    ) -> list[VerificationFinding]:
-        """Walk over what a machine can do, by the interpreter in Redis and without reading or writing a key; return
-        what is wrong with it ("found", each with a run), what could not be decided, and what was proven.
+    async def version_choice(self, machine: str) -> VersionChoice:
+        """Return which version new instances get, and the ``turn`` of it. One round trip."""
+        return await self._call(Engine.version_choice, machine)
 
-        ``definition``: a definition, or the name of a published machine. ``budget``: snapshots to try at most;
-        ``seconds``: how long at most. It assumes that instances are created with the values that the definition
-        declares. ``docs/simulate-and-verify.md`` has the codes. Raises DefinitionError, BadInput, UnknownMachine.
-        """
-        return await self._call(Engine.verify, definition, budget=budget, seconds=seconds)
+    async def rollout(self, machine: str) -> Rollout | None:
+        """Return the version that is rolled out, or whose roll-out was stopped; None when there is none."""
+        return await self._call(Engine.rollout, machine)
+
+    async def rollouts(self, *, recent: bool = False) -> dict[str, Rollout]:
+        """Return machine -> its roll-out, of all machines that have one. ``recent``: as of the latest change that this
+        process can see without reading every machine; for pages and duties that ask again and again."""
+        return await self._call(Engine.rollouts, recent=recent)
+
+    async def set_rollout(
+        self, machine: str, percent: float, *, guard: GuardSettings = None, **options: Unpack[PolicyOptions]
+    ) -> Rollout | None:
+        """Raise or lower the percentage of new instances that get the version; a stopped roll-out goes on. An id that
+        gets the version at a percentage gets it at each higher one. 100 finishes the roll-out. ``guard``: new settings,
+        by default those it has."""
+        return await self._call(Engine.set_rollout, machine, percent, guard=guard, **options)
+
+    async def start_rollout(
+        self,
+        machine: str,
+        version: int,
+        percent: float,
+        *,
+        guard: GuardSettings = None,
+        **options: Unpack[PolicyOptions],
+    ) -> Rollout | None:
+        """Roll out a published version that is not the current one, in place of one that is rolled out now."""
+        return await self._call(Engine.start_rollout, machine, version, percent, guard=guard, **options)
+
+    async def stop_rollout(self, machine: str, **options: Unpack[PolicyOptions]) -> Rollout | None:
+        """Give new instances the base version again. Those that have the new version keep it."""
+        return await self._call(Engine.stop_rollout, machine, **options)
+
+    async def finish_rollout(self, machine: str, **options: Unpack[PolicyOptions]) -> None:
+        """Make the version that is rolled out the current one; the roll-out is over."""
+        await self._call(Engine.finish_rollout, machine, **options)
+
+    async def guard_rollout(self, machine: str, *, actor: str = "guard") -> Rollout | None:
+        """Stop the roll-out of a machine if its guard says so; return it then, else None. Workers call this all the
+        time."""
+        return await self._call(Engine.guard_rollout, machine, actor=actor)
+
+    async def align_versions(self, machine: str) -> int:
+        """Finish what a killed publisher has left: bring the first partition's current version and roll-out to the
+        others; return how many were behind."""
+        return await self._call(Engine.align_versions, machine)
+
+    async def unsettled_machines(self, among: Collection[str] | None = None) -> list[str]:
+        """List the machines, or those ``among`` some, of which a partition follows the first one no longer, or has
+        instances that its counters of versions lack. Two round trips, however many machines there are."""
+        return await self._call(Engine.unsettled_machines, among)
+
+    async def pin(self, machine: str, version: int | None, **options: Unpack[PolicyOptions]) -> VersionPin | None:
+        """Make a version current and keep it so, whatever is published, until it is unpinned with None: then the
+        version that was published last becomes current. No plan moves instances of a pinned version."""
+        return await self._call(Engine.pin, machine, version, **options)
+
+    async def get_pin(self, machine: str) -> VersionPin | None:
+        """Return the version to which a machine is pinned, or None."""
+        return await self._call(Engine.get_pin, machine)
+
+    async def withdraw_version(
+        self,
+        machine: str,
+        version: int,
+        withdrawn: bool = True,
+        *,
+        instead: int | None = None,
+        **options: Unpack[PolicyOptions],
+    ) -> Withdrawal | None:
+        """Withdraw a version: no new instance gets it, and no plan leads to it; its roll-out stops. With
+        ``withdrawn=False`` take that back. ``instead``: the version that becomes current in place of a current one;
+        ``expect``: the ``turn`` the caller saw."""
+        return await self._call(Engine.withdraw_version, machine, version, withdrawn, instead=instead, **options)
+
+    async def withdrawn_versions(self, machine: str) -> dict[int, Withdrawal]:
+        """Return the withdrawn versions by their numbers."""
+        return await self._call(Engine.withdrawn_versions, machine)
+
+    async def version_figures(self, machine: str, *, sample: int = 100) -> PartialList[VersionFigures]:
+        """Return the figures of each published version. ``sample``: the instances of each state, in each partition,
+        whose time in the state is read; 0 for no times. The attribute ``missing`` of the result lists the roots of
+        partitions that did not answer, whose figures are not in it."""
+        return await self._call(Engine.version_figures, machine, sample=sample)
+
+    async def count_versions(self, machine: str) -> int:
+        """Count the instances of each version that are older than the counters; return how many were counted. Workers
+        call this by themselves."""
+        return await self._call(Engine.count_versions, machine)
 
     async def simulate(
         self,

@@ -11,11 +11,11 @@ from typing import Any, NoReturn, TypeVar
 
 from redis import exceptions
 
-from machines.engine import layout
+from machines.engine import data_layout
 from machines.engine.errors import UNREADABLE, BadInput, EngineFault, EngineUnavailable, NotPermitted, SignalboxError
 from machines.engine.keys import PREFIX, Keys, get_machine
 
-from . import library, redirects, routing, server_permissions, waiting
+from . import library, retries, routing, server_permissions, waiting
 from .client import FAILURES, Client
 from .cluster_routing import NODE
 from .library_loader import MISSING, LibraryLoader, Visit
@@ -111,7 +111,7 @@ class Caller:
     def __init__(self, client: Client, prefix: str = PREFIX) -> None:
         self.client = client
         self._keys = Keys(prefix)
-        self._loader = LibraryLoader(client, self._keys, lambda: layout.claim(self.command, self._keys))
+        self._loader = LibraryLoader(client, self._keys, lambda: data_layout.claim(self.command, self._keys))
         self._loaded = False
         self._ensured_until = 0.0  # moment of the monotonic clock
         self._lock = waiting.Lock()
@@ -123,7 +123,7 @@ class Caller:
         words = _build_words(function, root, args)
         try:
             reply = self._check_permitted(self._router.exchange(root, words))
-            found: list[Any] = self._follow(function, root, args, reply) if redirects.is_elsewhere(reply) else reply
+            found: list[Any] = self._follow(function, root, args, reply) if retries.is_elsewhere(reply) else reply
         except FAILURES as error:
             if not isinstance(error, exceptions.ResponseError) or MISSING not in str(error):
                 note_answers(writes(words), [error])
@@ -147,7 +147,7 @@ class Caller:
     def _follow(self, function: str, root: str, args: Sequence[Arg], reply: list[Any]) -> list[Any]:
         """Make the call where the instance is now."""
         id = args[{"sb_jobs": 2, "sb_migrate": 5}.get(function, 0)]
-        return redirects.follow(
+        return retries.follow(
             lambda there: self._check_permitted(self._router.exchange(there, _build_words(function, there, args))),
             lambda there: self._arrive(there, id),
             root,
@@ -190,8 +190,8 @@ class Caller:
                 self.load_missing()
                 (reply,), (written,) = self._router.send([(root, words)], wait)
             answers.append(reply)
-        if redirects.is_elsewhere(reply):
-            there = redirects.get_root(self._find(root, args), root)
+        if retries.is_elsewhere(reply):
+            there = retries.get_root(self._find(root, args), root)
             if there != root:
                 return self.call_and_wait(function, there, *args, replicas=replicas, timeout=timeout)
         reply = self._read_reply(reply, root)
@@ -217,9 +217,9 @@ class Caller:
                     answers[n], written[n] = answer, count
             noted += answers
         for n, answer in enumerate(answers):
-            if redirects.is_elsewhere(answer):
+            if retries.is_elsewhere(answer):
                 function, root, args = calls[n]
-                there = redirects.get_root(self._find(root, args), root)
+                there = retries.get_root(self._find(root, args), root)
                 if there != root:
                     call = (function, there, args)
                     (answers[n],), (written[n],) = self.many_and_wait([call], replicas=replicas, timeout=timeout)
@@ -363,7 +363,7 @@ class Caller:
             for i, reply in zip(again, self._pipeline([calls[i] for i in again])[0], strict=True):
                 replies[i] = reply
         for i, reply in enumerate(replies):
-            if redirects.is_elsewhere(reply):
+            if retries.is_elsewhere(reply):
                 function, root, args = calls[i]
                 try:
                     replies[i] = self._follow(function, str(root), args, reply)
@@ -399,14 +399,14 @@ class Caller:
                 self._ensured_until = time.monotonic() + LAYOUT_EVERY
                 return
             with contextlib.suppress(NotPermitted):  # an account that only reads: others note it
-                layout.claim(self.command, self._keys)
+                data_layout.claim(self.command, self._keys)
             self._loaded = True
 
     def _check_layout(self) -> bool:
         """Refuse a data layout that this release cannot read; return whether it could be read. Calls go on where the
         node of a cluster that has it is away, and for an account that may use the keys of single machines only."""
         try:
-            layout.check(self.command, self._keys)
+            data_layout.check(self.command, self._keys)
         except EngineUnavailable:
             if not self.spread:
                 raise

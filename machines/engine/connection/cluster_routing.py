@@ -338,10 +338,6 @@ class ClusterRouter:
         if others := [node for node in primaries if node.name != failed.name]:
             self._manager.default_node = others[0]
 
-    def forget_locks(self) -> None:
-        """Make new locks in a forked child: another thread of the parent may have held them."""
-        self._lock = threading.Lock()
-
 
 _make_node: Any = ClusterNode
 _all: weakref.WeakSet[ClusterRouter] = weakref.WeakSet()
@@ -349,7 +345,7 @@ _all: weakref.WeakSet[ClusterRouter] = weakref.WeakSet()
 
 def _forget_connections() -> None:
     for router in list(_all):
-        router.forget_locks()
+        router._lock = threading.Lock()  # another thread of the parent may have held it
 
 
 os.register_at_fork(after_in_child=_forget_connections)

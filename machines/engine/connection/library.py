@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from machines.engine import layout
+from machines.engine import data_layout
 
 FAMILY = "signalbox"
-NAME = f"{FAMILY}_{layout.READER}"
+NAME = f"{FAMILY}_{data_layout.READER}"
 """The name on the server. It has the number of the layout: a server refuses a library of another name with functions of
 the same names, so that no older release loads its own over this one, whatever it does (``library_loader``)."""
 RELEASE = 2

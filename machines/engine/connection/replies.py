@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any
 
 from machines.engine.errors import (
     UNREADABLE,
@@ -34,6 +34,7 @@ from machines.engine.errors import (
 from machines.engine.records import Because, Candidate, Explanation, Instance, Live, Outcome, Step, Timer
 
 from . import library, server_permissions
+from .calls import OK, translate
 from .library_loader import COMMAND
 
 
@@ -62,11 +63,19 @@ class Status(StrEnum):
     STALE = "STALE"
 
 
-def refuse(function: str, reply: Sequence[Any]) -> NoReturn:
-    """Raise the error of an unexpected reply: BadInput for an argument, EngineFault for all else."""
-    if reply[0] == Status.BAD_ARGUMENT:
-        raise BadInput(str(reply[1]))
-    raise EngineFault(f"{function} answered {': '.join(map(str, reply[:2]))}")
+def require_ok(function: str, reply: Any, machine: str = "") -> list[Any]:
+    """Return an OK reply. Raises what ``translate`` does for an error in its place, UnknownMachine where the partition
+    has no ``machine``, BadInput for an argument, EngineFault for all else."""
+    if isinstance(reply, Exception):
+        translate(reply)
+    if reply[0] != OK:
+        if machine and reply[0] == Status.NO_MACHINE:
+            raise UnknownMachine(machine)
+        if reply[0] == Status.BAD_ARGUMENT:
+            raise BadInput(str(reply[1]))
+        raise EngineFault(f"{function} answered {': '.join(map(str, reply[:2]))}")
+    answer: list[Any] = reply
+    return answer
 
 
 def read_whole(raw: Any) -> int:
@@ -267,7 +276,8 @@ def build_error(machine: str, id: str, reply: Sequence[Any], *, expect: int | No
     if status == Status.SUSPENDED:
         return Suspended(machine, id, since=read_whole(reply[1]))
     if status == Status.NOT_ALLOWED:
-        return _build_not_allowed(machine, id, *map(str, reply[1:]))
+        event, transition, target, groups = map(str, reply[1:])
+        return NotAllowed(machine, id, event, transition=transition, target=target, groups=json.loads(groups))
     if status == Status.APPROVAL:
         return _build_needs_approval(machine, *map(str, reply[1:]))
     if status == Status.CONFLICT:
@@ -312,10 +322,6 @@ def _build_fault(machine: str, id: str, status: str, text: str) -> SignalboxErro
     if server_permissions.is_denied(text):
         return NotPermitted([named] if (named := server_permissions.find_missing(text)) else [])
     return EngineFault(f"{machine}/{id}: {text}")
-
-
-def _build_not_allowed(machine: str, id: str, event: str, transition: str, target: str, groups: str) -> NotAllowed:
-    return NotAllowed(machine, id, event, transition=transition, target=target, groups=json.loads(groups))
 
 
 def _build_needs_approval(
@@ -394,12 +400,18 @@ def name_versions(steps: Iterable[Step], version: int) -> list[Step]:
     return found
 
 
+NUMBERS = ("total", "timers", "overdue", "mail", "compile_failures", "late")
+COUNTERS = ("counts", "flow", "breaches", "unchecked", "refused")
+"""Figures of ``Live`` that add up over partitions: numbers, and numbers by name."""
+
+
 def read_live(machine: str, text: str) -> Live:
     return build_live(machine, json.loads(text))
 
 
 def build_live(machine: str, seen: Mapping[str, Any]) -> Live:
     """Build the figures of a partition from the object that ``sb_live`` encodes."""
+    numbers: dict[str, Any] = {name: int(seen.get(name, 0)) for name in NUMBERS}
     return Live(
         machine=machine,
         version=int(seen["version"]),
@@ -408,17 +420,12 @@ def build_live(machine: str, seen: Mapping[str, Any]) -> Live:
         flow=seen["flow"],
         queues=seen["queues"],
         now=int(seen["now"]),
-        total=int(seen["total"]),
-        timers=int(seen["timers"]),
-        overdue=int(seen["overdue"]),
-        mail=int(seen["mail"]),
-        compile_failures=int(seen.get("compile_failures", 0)),
         breaches=seen["breaches"],
         unchecked=dict(seen.get("unchecked") or {}),
         breached_since=dict(seen.get("breached_since") or {}),
         refused=seen["refused"],
-        late=int(seen["late"]),
-        versions=_read_versions(seen.get("versions")),
+        versions=None if seen.get("versions") is None else dict(seen["versions"] or {}),
+        **numbers,
     )
 
 
@@ -430,36 +437,19 @@ def merge_live(parts: Sequence[Live]) -> Live:
     """Merge the figures of a machine's partitions."""
     first, *rest = parts
     for part in rest:
+        added: dict[str, Any] = {name: getattr(first, name) + getattr(part, name) for name in NUMBERS}
+        added |= {name: _sum(getattr(first, name), getattr(part, name)) for name in COUNTERS}
         first = Live(
             machine=first.machine,
             version=max(first.version, part.version),
-            counts=_sum(first.counts, part.counts),
             oldest=_earliest(first.oldest, part.oldest),
-            flow=_sum(first.flow, part.flow),
             queues={q: _sum(first.queues.get(q, {}), part.queues.get(q, {})) for q in first.queues | part.queues},
             now=max(first.now, part.now),
-            total=first.total + part.total,
-            timers=first.timers + part.timers,
-            overdue=first.overdue + part.overdue,
-            mail=first.mail + part.mail,
-            compile_failures=first.compile_failures + part.compile_failures,
-            breaches=_sum(first.breaches, part.breaches),
-            unchecked=_sum(first.unchecked, part.unchecked),
             breached_since=_earliest(first.breached_since, part.breached_since),
-            refused=_sum(first.refused, part.refused),
-            late=first.late + part.late,
-            versions=_merge_versions(first.versions, part.versions),
+            versions=None if first.versions is None or part.versions is None else _sum(first.versions, part.versions),
+            **added,
         )
     return first
-
-
-def _read_versions(seen: Any) -> dict[str, int] | None:
-    """Read version -> instances; None while they are not counted. Lua writes an empty table as a list."""
-    return None if seen is None else dict(seen or {})
-
-
-def _merge_versions(a: dict[str, int] | None, b: dict[str, int] | None) -> dict[str, int] | None:
-    return None if a is None or b is None else _sum(a, b)
 
 
 def _sum(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:

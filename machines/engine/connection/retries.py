@@ -25,7 +25,7 @@ from redis import exceptions
 from machines.engine import arguments
 from machines.engine.errors import EngineUnavailable
 
-from . import redirects, waiting
+from . import waiting
 from .cluster_routing import REFUSED
 from .connection_cache import UNSENT
 
@@ -90,7 +90,7 @@ def note_answers(writing: bool, answers: Sequence[Any]) -> None:
 def is_refused(answer: Any) -> bool:
     """Tell whether an answer says that nothing was carried out for certain."""
     if not isinstance(answer, Exception):
-        return redirects.is_elsewhere(answer)
+        return is_elsewhere(answer)
     return isinstance(answer, (*REFUSED, exceptions.ResponseError)) or bool(getattr(answer, UNSENT, False))
 
 
@@ -213,7 +213,7 @@ def retry_methods(engine: Kind) -> Kind:
 
 def _wrap(method: Callable[..., Any]) -> Callable[..., Any]:
     parameters = inspect.signature(method).parameters
-    keyed, iterates = "key" in parameters, any("Iterable" in str(one.annotation) for one in parameters.values())
+    iterates = any("Iterable" in str(one.annotation) for one in parameters.values())
 
     @functools.wraps(method)
     def repeat(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -222,7 +222,7 @@ def _wrap(method: Callable[..., Any]) -> Callable[..., Any]:
         if iterates:  # an iterator would be empty the second time
             args = tuple(_keep(one) for one in args)
             kwargs = {name: _keep(one) for name, one in kwargs.items()}
-        return self._retries.run(lambda: method(self, *args, **kwargs), keyed and kwargs.get("key") is not None)
+        return self._retries.run(lambda: method(self, *args, **kwargs), kwargs.get("key") is not None)
 
     @functools.wraps(method)
     def repeat_parts(self: Any, items: Iterable[Any], **kwargs: Any) -> list[Any]:
@@ -266,3 +266,54 @@ def _may_repeat(item: Any, result: Any) -> bool:
 def _has_key(item: Any) -> bool:
     """Tell whether an item of a batch, a record or its fields by name, has an idempotency key."""
     return (item.get("key") if isinstance(item, Mapping) else getattr(item, "key", None)) is not None
+
+
+MOVED, MOVING = "MOVED", "MOVING"
+RETRY_TIME = 5.0  # seconds for which a call waits for an instance between two partitions, usually a few ms
+FIRST_HOP_PAUSE, LONGEST_HOP_PAUSE = 0.002, 0.05  # seconds
+HELP_AFTER = 0.1  # seconds after which a caller brings the instance into force itself: the command may have been killed
+MAX_HOPS = 8  # from a partition of an earlier number over the one before to the new one, and a few to spare
+
+
+class Relocated(list[Any]):
+    """A reply that another partition gave than the one that was asked: ``root``."""
+
+    root = ""
+
+
+def is_elsewhere(reply: Any) -> bool:
+    """Tell whether a reply says that the instance is in another partition, or between two."""
+    return type(reply) is list and bool(reply) and reply[0] in (MOVED, MOVING)
+
+
+def follow(
+    send: Callable[[str], list[Any]], arrive: Callable[[str], None], root: str, reply: Sequence[Any]
+) -> list[Any]:
+    """Ask where the instance is and return the reply from there, or the last one that sends elsewhere.
+
+    ``send`` makes the same call at another root. ``arrive`` brings the instance into force there: an old partition that
+    sends on has seen it depart, so that is safe.
+    """
+    began, pause, hops, helped = time.monotonic(), FIRST_HOP_PAUSE, 0, False
+    while is_elsewhere(reply):
+        if reply[0] == MOVED:
+            root, hops = str(reply[1]), hops + 1
+            if hops > MAX_HOPS:
+                break
+        elif time.monotonic() > began + RETRY_TIME:
+            break
+        elif hops and not helped and time.monotonic() > began + HELP_AFTER:
+            helped = True
+            arrive(root)
+        else:
+            waiting.pause(pause)
+            pause = min(2 * pause, LONGEST_HOP_PAUSE)
+        reply = send(root)
+    found = Relocated(reply)
+    found.root = root
+    return found
+
+
+def get_root(reply: Any, root: str) -> str:
+    """Return the root that answered."""
+    return reply.root if isinstance(reply, Relocated) else root

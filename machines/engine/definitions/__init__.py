@@ -11,13 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .compiled import CompiledDefinition, compile_definition
-from .findings import CODES, Code, Finding, make_finding
+from .compiled import CompiledDefinition, Recipient, compile_definition, find_recipients
+from .findings import CODES, Code, Finding, make_finding, quote, render
 from .outline import EventOutline, FieldOutline, InvokeOutline, Outline, StateOutline, TransitionOutline
 from .program import compute_digest
-from .reading.embedded_machines import find_embedded, list_embedded_names
-from .recipients import Recipient, find_recipients
-from .report import quote, render
+from .reading.document import find_embedded, list_embedded_names
 
 __all__ = [
     "CODES",

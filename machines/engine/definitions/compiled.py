@@ -10,18 +10,16 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache, cached_property
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from machines.engine.errors import DefinitionError
+from machines.engine.expressions import Node
 
-from .findings import Finding, make_finding
-from .model import Machine, flatten_actions
+from .findings import Finding, Path, Report, make_finding, render
+from .model import Action, Machine, Value
 from .outline import Outline, build_outline
 from .program import build_program, compute_digest
-from .reading.document import read_document
-from .reading.embedded_machines import find_embedded
-from .recipients import Recipient, find_machine_recipients
-from .report import Path, Report
+from .reading.document import find_embedded, read_document, read_sound_machine
 
 Record = TypeVar("Record")
 
@@ -198,12 +196,12 @@ class WorkName:
 
 def find_work_names(machine: Machine) -> tuple[WorkName, ...]:
     """Find the names in document order, without those of embedded machines."""
-    return tuple(dict.fromkeys([*_list_enqueues(machine), *_list_invokes(machine), *_list_limits(machine)]))
+    limits = (WorkName(name, ("queues", name)) for name in machine.limits)
+    return tuple(dict.fromkeys([*_list_enqueues(machine), *_list_invokes(machine), *limits]))
 
 
 def _list_enqueues(machine: Machine) -> Iterator[WorkName]:
-    begun = () if machine.root else machine.start.actions
-    for action in [*flatten_actions(begun), *(action for state in machine.states.values() for action in state.actions)]:
+    for action in machine.actions:
         if action.verb == "enqueue":
             yield from _list_names(action.src, action.name, action.path)
 
@@ -215,12 +213,86 @@ def _list_invokes(machine: Machine) -> Iterator[WorkName]:
                 yield from _list_names(invoke.src, invoke.queue, invoke.path)
 
 
-def _list_limits(machine: Machine) -> Iterator[WorkName]:
-    for name in machine.limits:
-        yield WorkName(name, ("queues", name))
-
-
 def _list_names(src: str, queue: str, path: Path) -> Iterator[WorkName]:
     yield WorkName(src, (*path, "src"))
     if queue != src:
         yield WorkName(queue, (*path, "queue"))
+
+
+Kind = Literal["send", "invoke", "reply", "computed"]
+
+_ADDRESS = "#_scxml_"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """A receiver. ``kind``: ``send`` or ``invoke`` of ``machine``; ``reply`` to the machine that sent the event, and
+    ``computed`` for a name known only at run time: then ``machine`` is empty."""
+
+    kind: Kind
+    machine: str
+    path: str
+
+
+def find_recipients(definition: object) -> tuple[Recipient, ...]:
+    """Find the receivers of a definition in document order, without the machine itself, its parent, its children and
+    embedded machines. Definitions with errors are read as well."""
+    machine = read_sound_machine(definition)
+    return () if machine is None else find_machine_recipients(machine)
+
+
+def find_machine_recipients(machine: Machine) -> tuple[Recipient, ...]:
+    """Find the receivers of a machine that was read."""
+    found = dict.fromkeys([*_sends(machine), *_invokes(machine)])
+    return tuple(one for one in found if one.machine != machine.id)
+
+
+def _sends(machine: Machine) -> Iterator[Recipient]:
+    for action in machine.actions:
+        if action.sending is not None and action.sending.to is not None:
+            yield from _of_send(action, action.sending.to)
+
+
+def _of_send(action: Action, to: Value) -> Iterator[Recipient]:
+    for head in _heads(to.tree):
+        if head is None or isinstance(head, _Reply):
+            yield Recipient("computed" if head is None else "reply", "", render(action.path))
+        elif head.startswith(_ADDRESS):
+            name, slash, _ = head.removeprefix(_ADDRESS).partition("/")
+            yield Recipient("send" if slash else "computed", name if slash else "", render(action.path))
+
+
+def _invokes(machine: Machine) -> Iterator[Recipient]:
+    for state in machine.states.values():
+        for invoke in state.invokes:
+            if invoke.computed is not None:
+                yield from _of_computed(invoke.computed, invoke.path)
+            elif invoke.is_machine:
+                yield Recipient("invoke", invoke.machine, render((*invoke.path, "src")))
+
+
+def _of_computed(value: Value, path: Path) -> Iterator[Recipient]:
+    for head in _heads(value.tree):
+        known = isinstance(head, str) and value.tree[0] in ("str", "if")
+        kind: Kind = "invoke" if known else "computed"
+        yield Recipient(kind, str(head) if known else "", render((*path, "src")))
+
+
+class _Reply:
+    """Stands for ``trigger.origin``, the sender of the event."""
+
+
+def _heads(tree: Node) -> list[str | _Reply | None]:
+    """Return what the text of an expression can begin with; None where nothing tells."""
+    if tree[0] == "str":
+        return [str(tree[1])]
+    if tree[0] == "if":
+        return [*_heads(tree[2]), *_heads(tree[3])]
+    if tree[0] == "bin" and tree[1] == "+":
+        return _heads(tree[2])
+    if tree[0] == "obj":
+        machine = next((part[1] for part in tree[1:] if part[0] == "machine"), None)
+        return [f"{_ADDRESS}{machine[1]}/" if machine is not None and machine[0] == "str" else None]
+    if tree == ["get", ["trigger"], ["str", "origin"]]:
+        return [_Reply()]
+    return [None]

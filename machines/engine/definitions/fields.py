@@ -11,9 +11,9 @@ from typing import Any
 from machines.engine import limits
 from machines.engine.limits import MAX_INTEGER
 
+from .findings import quote
 from .model import MISSING, Event, Field
 from .place import Place
-from .report import quote
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 SCALARS = ("string", "integer", "number", "boolean")

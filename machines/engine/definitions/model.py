@@ -12,7 +12,7 @@ from typing import Any, Literal
 from machines.engine import limits
 from machines.engine.expressions import Expression, Node
 
-from .report import Path
+from .findings import Path
 
 Verb = Literal[
     "set", "unset", "append", "raise", "send", "cancel", "enqueue", "emit", "log", "if", "foreach", "block"
@@ -365,6 +365,16 @@ class Machine:
         around = {state.name for state in self.lineage(one)}
         meeting = next((state for state in self.lineage(other) if state.name in around), None)
         return meeting is not None and (meeting.name in (one, other) or meeting.kind == "parallel")
+
+    @property
+    def begun(self) -> tuple[Action, ...]:
+        """Return the actions of the machine's own start; where the machine is a state itself, that state has them."""
+        return () if self.root else tuple(flatten_actions(self.start.actions))
+
+    @property
+    def actions(self) -> list[Action]:
+        """Return all actions in document order, those inside others included."""
+        return [*self.begun, *(action for state in self.states.values() for action in state.actions)]
 
     @property
     def raises_errors(self) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from machines.engine import limits, rates
-from machines.engine.expressions.expression import Expression, UseKind
+from machines.engine.expressions.source import Expression, UseKind
 
 from .fields import ANY
 from .model import (

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from machines.engine import limits
 
-from .report import Path, Report, quote
+from .findings import Path, Report, quote
 
 AddFinding = Callable[[str, Path, str, str], None]  # code, path, message, hint
 
@@ -227,3 +227,25 @@ def describe(value: Any) -> str:
 def show_path(place: Place | None) -> str:
     """Read a text that may be absent."""
     return (place.text() or "") if place else ""
+
+
+Check = Callable[[object], str | None]
+
+
+def require_key(place: Place, key: str) -> Place | None:
+    found = place.get(key)
+    if found is None:
+        place.report.add("SB106", place.below(key), f'"{key}" is missing')
+    return found
+
+
+def read_name(place: Place | None, what: str, check: Check) -> str:
+    """Read a name and check it; None for an invalid one."""
+    text = place.text(f"the {what}'s name") if place else None
+    if place is None or text is None:
+        return ""
+    why = check(text)
+    if why is not None:
+        place.error("SB107", f"the {what} name {quote(text)} {why}")
+        return ""
+    return text

@@ -8,14 +8,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from machines.engine import limits
 
-from .action_encoding import encode_actions, encode_options
 from .fields import SCALARS
-from .model import MISSING, Event, Field, Invoke, Limit, Machine, Start, State, Transition, Work, flatten_actions
-from .report import Report
+from .findings import Report
+from .model import (
+    MISSING,
+    Action,
+    Case,
+    Event,
+    Field,
+    Invoke,
+    Limit,
+    Machine,
+    Start,
+    State,
+    Transition,
+    Value,
+    Work,
+    flatten_actions,
+)
 
 
 def review(machine: Machine, report: Report) -> None:
@@ -53,12 +68,13 @@ def build_program(machine: Machine) -> dict[str, Any]:
         "history": machine.history,
         "states": [_state(state, machine) for state in machine.states.values()],
     }
+    invokes = [invoke for state in machine.states.values() for invoke in state.invokes]
     parts: dict[str, Any] = {
         "data": [_field(field) for field in machine.fields.values()],
         "index": list(machine.index),
         "approval": list(machine.approval),
         "accepts": None if machine.accepts is None else {"from": list(machine.accepts)},
-        "brings": list(machine.brings) if _computes_machines(machine) else [],
+        "brings": list(machine.brings) if any(invoke.computed for invoke in invokes) else [],
         "sensitive": _sensitive(machine),
         "events": {event.name: _payload(event) for event in machine.events.values() if event.fields is not None},
         "queues": list_queues(machine),
@@ -108,10 +124,6 @@ def list_queues(machine: Machine) -> list[str]:
             if not invoke.is_machine:
                 queues[invoke.queue] = None
     return list(queues | dict.fromkeys(machine.limits))
-
-
-def _computes_machines(machine: Machine) -> bool:
-    return any(invoke.computed for state in machine.states.values() for invoke in state.invokes)
 
 
 def _limit(limit: Limit) -> dict[str, int]:
@@ -218,3 +230,85 @@ def _mark_fields(fields: dict[str, Field]) -> dict[str, int]:
 def _payload(event: Event) -> dict[str, Any]:
     fields = event.fields or {}
     return {field.name: {"types": list(field.types), "required": field.required} for field in fields.values()}
+
+
+def encode_actions(actions: Iterable[Action]) -> list[list[Any]]:
+    return [_action(action) for action in actions]
+
+
+def _action(action: Action) -> list[Any]:
+    value = [action.value.tree] if action.value else []
+    if action.verb == "log":
+        return ["log", *value]
+    if action.verb == "enqueue":
+        return _encode_enqueue(action)
+    if action.verb == "send":
+        return ["send", _encode_send(action)]
+    if action.verb == "if":
+        return ["if", [_case(case) for case in action.cases]]
+    if action.verb == "block":
+        return ["block", encode_actions(action.cases[0].actions)]
+    if action.verb == "foreach":
+        return ["foreach", _loop(action)]
+    return [action.verb, _encode_name(action.name, action.computed), *value]
+
+
+def _encode_enqueue(action: Action) -> list[Any]:
+    """Encode an enqueue; defaults are left out."""
+    node: list[Any] = ["enqueue", action.name, action.src]
+    options = encode_options(action.work or Work())
+    if action.value or options:
+        node.append(action.value.tree if action.value else ["null"])
+    return [*node, options] if options else node
+
+
+def encode_options(work: Work) -> dict[str, Any]:
+    """Encode how a job is worked on; defaults are left out."""
+    usual = Work()
+    parts = {name: getattr(work, name) for name in ("attempts", "backoff", "lease", "timeout", "jitter")}
+    options = {name: part for name, part in parts.items() if part != getattr(usual, name)}
+    if work.priority:
+        literal = work.priority.tree[0] == "num"
+        options["priority"] = work.priority.tree[1] if literal else work.priority.tree
+    if work.delay:
+        options["delay"] = work.delay.tree
+    if work.unique:
+        options["unique"] = work.unique.tree
+    if work.stop:
+        options["stop"] = " ".join(work.stop)
+    return options
+
+
+def _encode_name(name: str, computed: Value | None) -> Any:
+    """Encode a name: text for a literal, a node (a list) for an expression."""
+    return computed.tree if computed else name
+
+
+def _encode_send(action: Action) -> dict[str, Any]:
+    sending = action.sending
+    assert sending is not None
+    parts: dict[str, Any] = {
+        "event": _encode_name(action.name, action.computed),
+        "to": sending.to.tree if sending.to else None,
+        "data": action.value.tree if action.value else None,
+        "delay": sending.delay.tree if sending.delay else None,
+        "id": _encode_name(sending.id, sending.computed),
+        "idlocation": sending.idlocation,
+        "type": sending.type.tree if sending.type else None,
+    }
+    return {key: part for key, part in parts.items() if part}
+
+
+def _case(case: Case) -> dict[str, Any]:
+    result: dict[str, Any] = {"then": encode_actions(case.actions)}
+    if case.guard:
+        result = {"guard": case.guard.expression.tree, "text": case.guard.expression.text} | result
+    return result
+
+
+def _loop(action: Action) -> dict[str, Any]:
+    assert action.value is not None
+    result: dict[str, Any] = {"in": action.value.tree, "item": action.name}
+    if action.index:
+        result["index"] = action.index
+    return result | {"do": encode_actions(action.cases[0].actions)}

@@ -15,9 +15,9 @@ from typing import Any
 
 from machines.engine import limits
 
+from .findings import quote
 from .model import Kind
 from .place import Place
-from .report import quote
 
 KINDS: tuple[Kind, ...] = ("atomic", "final", "compound", "parallel", "history")
 

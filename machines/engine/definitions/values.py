@@ -9,9 +9,9 @@ from machines.engine import expressions, limits
 from machines.engine.expressions import Expression, ExpressionError, Node
 from machines.engine.expressions.translator import FAILED, format_number
 
+from .findings import Path, Report, quote
 from .model import Guard, Value
 from .place import BROKEN, Place
-from .report import Path, Report, quote
 
 
 def read_value(place: Place) -> Value:

@@ -10,9 +10,8 @@ from collections.abc import Collection, Iterator
 
 from machines.engine.limits import RESERVED_FIELDS
 
-from .expression import Expression, ExpressionError, Node, Use
 from .functions import FUNCTIONS, Function
-from .source import Source
+from .source import Expression, ExpressionError, Node, Source, Use
 from .translator import FAILED, Translator
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Parses text to a Python syntax tree, and turns every exception of the parser into one error."""
+"""Parses the text of an expression to a Python syntax tree, and turns every exception of the parser into one error."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import ast
 import os
 import re
 import threading
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal
 
 from machines.engine import limits
-
-from .expression import ExpressionError
 
 # Python only warns about these, or keeps the backslash; a definition should not depend on which.
 _UNKNOWN_ESCAPE = re.compile(r"\\(?:\\|(?=[\n'\"abfnrtv0-7xuUN]).)|(?P<bad>\\.?)", re.DOTALL)
@@ -80,3 +80,45 @@ def _on_one_line(text: str) -> str:
     if "#" in text or '"""' in text or "'''" in text:
         return text
     return re.sub(r"[\r\n]+", " ", text)
+
+
+Node = list[Any]  # ["op", part, ...]: the JSON tree the Lua side evaluates
+ProblemKind = Literal["syntax", "call", "function"]
+UseKind = Literal["data", "payload", "instance", "trigger", "state"]
+
+
+class ExpressionError(ValueError):
+    """An error in an expression. ``offset`` counts characters from the start of the text.
+
+    ``kind`` is ``syntax``, ``call`` (a function used wrongly) or ``function`` (no function of that ``name``).
+    """
+
+    def __init__(
+        self, message: str, offset: int = 0, *, hint: str = "", kind: ProblemKind = "syntax", name: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.hint = hint
+        self.kind = kind
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A name the expression reads: a data field, ``event.<name>``, ``instance.<name>``, ``trigger.<name>`` or
+    ``In("<name>")``."""
+
+    kind: UseKind
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression that was read. ``tree`` may be evaluated only when ``problems`` is empty."""
+
+    text: str
+    tree: Node
+    uses: tuple[Use, ...] = ()
+    problems: tuple[ExpressionError, ...] = ()

@@ -12,10 +12,8 @@ from typing import Any
 
 from machines.engine import limits
 
-from . import refusals
-from .expression import ExpressionError, Node, ProblemKind, Use
 from .functions import FUNCTIONS
-from .source import Source
+from .source import ExpressionError, Node, ProblemKind, Source, Use
 
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==",
@@ -93,9 +91,8 @@ class Translator:
         return FAILED
 
     def _refuse(self, node: ast.expr, construct: ast.AST) -> Node:
-        return self._problem(
-            node, f"{refusals.name_construct(construct)} is not allowed in an expression", refusals.find_hint(construct)
-        )
+        name = CONSTRUCTS.get(type(construct), f"a {type(construct).__name__}")
+        return self._problem(node, f"{name} is not allowed in an expression", HINTS.get(type(construct), ""))
 
     def _use(self, kind: Any, name: str, node: ast.expr) -> None:
         self.uses.append(Use(kind, name, self.source.offset(node)))
@@ -130,8 +127,8 @@ class Translator:
         self._parts(node)
         if node.id in ("event", "now", "instance", "trigger"):
             return [node.id]
-        if node.id in refusals.JSON_WORDS:
-            return self._problem(node, f'no name "{node.id}"', hint=f"write {refusals.JSON_WORDS[node.id]}")
+        if node.id in JSON_WORDS:
+            return self._problem(node, f'no name "{node.id}"', hint=f"write {JSON_WORDS[node.id]}")
         if node.id == "In":
             return self._problem(node, "In needs a state", hint='write In("state name")')
         self._use("data", node.id, node)
@@ -224,7 +221,8 @@ class Translator:
     def _refuse_callee(self, node: ast.Call) -> Node:
         if isinstance(node.func, ast.Attribute):
             message = f'calling the method "{node.func.attr}" is not allowed in an expression'
-            return self._problem(node, message, refusals.find_method_hint(node.func), kind="call")
+            usage = f"write {FUNCTIONS[node.func.attr].usage}" if node.func.attr in FUNCTIONS else ""
+            return self._problem(node, message, usage, kind="call")
         return self._problem(node, "only a function's name can be called", kind="call")
 
     def _in_state(self, node: ast.Call) -> Node:
@@ -256,3 +254,36 @@ _HANDLERS: dict[type[ast.expr], Callable[[Translator, Any], Node]] = {
     ast.Dict: Translator.mapping,
     ast.Call: Translator.call,
 }
+
+
+CONSTRUCTS: dict[type[ast.AST], str] = {
+    ast.Lambda: "a lambda",
+    ast.ListComp: "a list comprehension",
+    ast.SetComp: "a set comprehension",
+    ast.DictComp: "a dict comprehension",
+    ast.GeneratorExp: "a generator expression",
+    ast.Await: "await",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+    ast.JoinedStr: "an f-string",
+    ast.FormattedValue: "an f-string",
+    ast.NamedExpr: "an assignment (:=)",
+    ast.Starred: "a starred expression",
+    ast.Set: "a set",
+    ast.Slice: "a slice",
+    ast.BitAnd: "the operator &",
+    ast.BitOr: "the operator |",
+    ast.BitXor: "the operator ^",
+    ast.LShift: "the operator <<",
+    ast.RShift: "the operator >>",
+    ast.MatMult: "the operator @",
+    ast.Invert: "the operator ~",
+}
+HINTS: dict[type[ast.AST], str] = {
+    ast.JoinedStr: "join texts with +, as in 'n = ' + str(n)",
+    ast.Set: "write a list: [a, b]",
+    ast.BitAnd: 'write "and"',
+    ast.BitOr: 'write "or"',
+    ast.Invert: 'write "not"',
+}
+JSON_WORDS = {"true": "True", "false": "False", "null": "None", "undefined": "None", "none": "None"}

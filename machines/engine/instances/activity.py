@@ -10,7 +10,6 @@ from typing import Any
 
 from machines.engine.connection.calls import Caller, require_any
 from machines.engine.connection.replies import Status
-from machines.engine.errors import LookupFailed
 from machines.engine.jobs.wakeups import ChangeWatch
 from machines.engine.publishing.catalog import Catalog
 
@@ -40,7 +39,7 @@ class Activity:
         Partitions that did not change since the last call of this object are left out, but for one call in an hour.
         """
         asked = (most, EXACT, KEEP, "" if now is None else now)
-        roots = [each.root for machine in self._catalog.names() for each in self._partitions(machine)]
+        roots = [each.root for machine in self._catalog.names() for each in self._catalog.find_partitions(machine)]
         changed = self._changes.find(roots) | self._left | self._missed
         chosen = [root for root in roots if now is not None or root in changed]
         self._left, self._missed = set(), set()
@@ -65,7 +64,7 @@ class Activity:
         calls = [
             (machine, place, "sb_distinct_count", partition.moved, (period, n, "" if at is None else at, ""))
             for machine in machines
-            for partition in self._partitions(machine)
+            for partition in self._catalog.find_partitions(machine)
             for place, (period, n) in enumerate(asked)
         ]
         replies = self._caller.many([call[2:] for call in calls])
@@ -80,24 +79,14 @@ class Activity:
         """Return state -> for each partition the number of its instances in the state, and since when (ms) the
         median one."""
         found: dict[str, list[tuple[int, int]]] = {}
-        for _, reply in self._call_all([machine], "sb_ages", states) if states else ():
+        roots = [each.root for each in self._catalog.find_partitions(machine)] if states else []
+        replies = self._caller.many([("sb_ages", root, states) for root in roots])
+        require_any(replies)
+        for reply in filter(_is_ok, replies):
             for state, count, middle in zip(states, reply[1::2], reply[2::2], strict=True):
                 if count:
                     found.setdefault(state, []).append((int(count), int(float(middle))))
         return found
-
-    def _call_all(self, machines: Iterable[str], function: str, words: Sequence[Any]) -> list[tuple[str, list[Any]]]:
-        """Return the answers of every partition that can be read."""
-        roots = [(machine, each.root) for machine in machines for each in self._partitions(machine)]
-        replies = self._caller.many([(function, root, words) for _, root in roots])
-        require_any(replies)
-        return [(machine, reply) for (machine, _), reply in zip(roots, replies, strict=True) if _is_ok(reply)]
-
-    def _partitions(self, machine: str) -> Sequence[Any]:
-        try:
-            return self._catalog.partitions(machine)
-        except LookupFailed:  # deleted since the list was made
-            return ()
 
 
 def _is_ok(reply: Any) -> bool:

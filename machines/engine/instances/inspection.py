@@ -1,23 +1,26 @@
-"""The method of the engine that reads all that a page about one instance shows, in one round trip."""
+"""The methods of the engine that read instances and explain events, one, several in a round trip, or all that a page
+shows; and that which creates several."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from machines.engine import arguments, limits
+from machines.engine.base import return_errors
 from machines.engine.connection import replies
-from machines.engine.connection.calls import translate
+from machines.engine.connection.calls import require_any, translate
 from machines.engine.connection.replies import Status
-from machines.engine.errors import SignalboxError, UnknownMachine
+from machines.engine.connection.retries import get_root
+from machines.engine.errors import BadInput, SignalboxError
 from machines.engine.jobs.reading import JobReadMethods
 from machines.engine.jobs.records import Job
-from machines.engine.publishing.sensitive_fields import SensitiveFields, read_sensitive_fields
+from machines.engine.publishing.machine_meta import SensitiveFields, read_sensitive_fields
 from machines.engine.records import Explanation, Instance, Step
 
-from . import previews
-from .previews import Wait
+from . import repairs
+from .repairs import Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,83 @@ class Inspection:
 
 class InspectionMethods(JobReadMethods):
     """Inspection of an instance: a part of ``Engine``."""
+
+    def get(self, machine: str, id: str) -> Instance:
+        """Read one instance. Raises UnknownInstance, UnknownMachine."""
+        return self._change("sb_get", machine, id, (id,))
+
+    def get_many(self, machine: str, ids: Iterable[str]) -> list[Instance | SignalboxError]:
+        """Return, in order, the instance of each id or its error. Raises UnknownMachine; EngineUnavailable where no
+        partition answers."""
+        asked = [arguments.check_instance(id) for id in ids]
+        roots, answers = self._ask(machine, "sb_get", asked, ())
+        found = zip(asked, roots, answers, strict=True)
+        return [return_errors(self._instance, machine, id, root, reply) for id, root, reply in found]
+
+    def explain_many(
+        self, machine: str, ids: Iterable[str], event: str, payload: Mapping[str, Any] | None = None
+    ) -> list[Explanation | SignalboxError]:
+        """Compute what ``fire`` would do with each instance, in order; change nothing. Raises UnknownMachine,
+        EngineUnavailable."""
+        asked = [arguments.check_instance(id) for id in ids]
+        words = (arguments.check_event(event), arguments.encode_fields("payload", payload, limits.MAX_PAYLOAD), "")
+        _, answers = self._ask(machine, "sb_explain", asked, words)
+        return [return_errors(self._explanation, machine, id, reply) for id, reply in zip(asked, answers, strict=True)]
+
+    def create_many(
+        self,
+        machine: str,
+        instances: Mapping[str, Mapping[str, Any] | None],
+        *,
+        actor: str = "",
+        reason: str = "",
+        now: int | None = None,
+    ) -> list[Instance | SignalboxError]:
+        """Create instances, id -> data, each as ``create`` does; return, in order, the instance or its error. One that
+        fails does not stop the others. Raises UnknownMachine; EngineUnavailable where no partition answers, after which
+        some may have been created."""
+        ends = (arguments.check_actor(actor), arguments.check_reason(reason), arguments.encode_whole("now", now))
+        results: dict[str, Instance | SignalboxError] = {}
+        calls: dict[str, tuple[str, str, Sequence[Any]]] = {}
+        for id, data in instances.items():
+            try:
+                words = (arguments.check_instance(id), arguments.encode_fields("data", data, limits.MAX_DATA), "", "")
+            except BadInput as error:
+                results[id] = error
+            else:
+                calls[id] = "sb_create", self._catalog.partition(machine, id).root, (*words, *ends)
+        wanted = self._replication.choose(None)
+        answers, counts = self._replication.many(wanted, list(calls.values()))
+        require_any(answers)
+        sending = set()
+        for (id, (_, root, _)), reply, count in zip(calls.items(), answers, counts, strict=True):
+            made = return_errors(self._instance, machine, id, root, reply)
+            results[id] = self._replication.mark(made, wanted, count) if isinstance(made, Instance) else made
+            if isinstance(made, Instance) and replies.has_messages(reply):
+                sending.add(get_root(reply, root))
+        for root in sending:
+            self._deliver(root, now)
+        return [results[id] for id in instances]
+
+    def _ask(
+        self, machine: str, function: str, ids: Sequence[str], words: Sequence[str]
+    ) -> tuple[list[str], list[Any]]:
+        roots = [self._catalog.partition(machine, id).root for id in ids]
+        calls = [(function, root, (id, *words)) for id, root in zip(ids, roots, strict=True)]
+        answers = self._caller.many(calls)
+        require_any(answers)
+        return roots, answers
+
+    def explain(
+        self, machine: str, id: str, event: str, payload: Mapping[str, Any] | None = None, *, now: int | None = None
+    ) -> Explanation:
+        """Compute what ``fire`` would do, and why; change nothing. Raises UnknownInstance, BadPayload."""
+        root = self._root(machine, id)
+        body = arguments.encode_fields("payload", payload, limits.MAX_PAYLOAD)
+        reply = self._caller.call(
+            "sb_explain", root, id, arguments.check_event(event), body, arguments.encode_whole("now", now)
+        )
+        return self._explanation(machine, id, reply)
 
     def inspect(self, machine: str, id: str, *, events: Iterable[str] = (), steps: int = 100) -> Inspection:
         """Read an instance with its latest ``steps``, the jobs it waits for, and what these events would do: several
@@ -64,10 +144,11 @@ class InspectionMethods(JobReadMethods):
         return Inspection(
             instance=replies.read_instance(machine, id, raw, types, replies.read_outcome(found[0])),
             steps=replies.read_steps(found[1][3:], found[1][2])[:steps],
-            waits=previews.read_waits(found[2][1]),
+            waits=repairs.read_waits(found[2][1]),
             jobs=self._read_jobs(machine, partition, found[3]),
             explanations={
-                name: self._read_explanation(machine, id, reply) for name, reply in zip(names, answers, strict=True)
+                name: return_errors(self._explanation, machine, id, reply)
+                for name, reply in zip(names, answers, strict=True)
             },
             # Where the first partition does not answer, another one has the names, too.
             sensitive=self._catalog.sensitive(machine)
@@ -84,22 +165,41 @@ class InspectionMethods(JobReadMethods):
         root = self._catalog.partition(machine, arguments.check_instance(id)).root
         at = arguments.encode_whole("now", now)
         answers = self._caller.many([("sb_explain", root, (id, arguments.check_event(name), "", at)) for name in names])
-        return {name: self._read_explanation(machine, id, reply) for name, reply in zip(names, answers, strict=True)}
+        return {
+            name: return_errors(self._explanation, machine, id, reply)
+            for name, reply in zip(names, answers, strict=True)
+        }
 
-    def _require_ok(self, machine: str, id: str, reply: Any, expect: int | None = None) -> Sequence[Any]:
-        """Return an OK reply; raise the error that any other stands for."""
-        if isinstance(reply, Exception):
-            translate(reply)
-        if reply[0] != Status.OK:
-            error = replies.build_error(machine, id, reply, expect=expect)
-            if isinstance(error, UnknownMachine):
-                self._catalog.forget(machine)
-            raise error
-        answer: Sequence[Any] = reply
-        return answer
+    def history(self, machine: str, id: str, *, limit: int = 100, before: int | None = None) -> list[Step]:
+        """Return the latest steps, newest first; ``before`` is a revision, for the next page. Raises
+        UnknownInstance."""
+        arguments.check_count("limit", limit, limits.MAX_HISTORY)
+        if before is not None:
+            arguments.encode_whole("before", before)
+        root = self._root(machine, id)
+        return self._caller.read_histories(lambda: self._read_history(machine, id, root, limit, before))
 
-    def _read_explanation(self, machine: str, id: str, reply: Any) -> Explanation | SignalboxError:
-        try:
-            return replies.read_explanation(machine, id, self._require_ok(machine, id, reply)[1])
-        except SignalboxError as error:
-            return error
+    def _read_history(self, machine: str, id: str, root: str, limit: int, before: int | None) -> list[Step]:
+        skip = 0
+        if before is not None:
+            newest = self._caller.call("sb_history", root, id, -1, -1)
+            if newest[0] == Status.OK and len(newest) > 3:
+                skip = max(0, replies.read_step(newest[3]).revision - before + 1)
+        # One entry more than asked for: it holds the state that the oldest step came from.
+        reply = self._caller.call("sb_history", root, id, -(limit + skip + 1), -1 - skip)
+        self._require_ok(machine, id, reply)
+        # Steps that were added between the two calls moved the window: drop those that are not older than ``before``.
+        definition = self._find_definition(root, id, reply, skip) if skip else reply[2]
+        steps = replies.read_steps(reply[3:], definition)
+        return [step for step in steps if before is None or step.revision < before][:limit]
+
+    def _find_definition(self, root: str, id: str, page: Sequence[Any], skip: int) -> int:
+        """Return the version that an instance had before its latest ``skip`` steps. ``page``: older ones."""
+        current = int(str(page[2]).partition(":")[0])
+        if any(replies.MIGRATE in entry for entry in page[3:]):
+            moves = [step for step in replies.read_steps(page[3:]) if step.event == replies.MIGRATE]
+            if moves:
+                return int(moves[0].payload.get("to") or current)
+        newer = self._caller.call("sb_history", root, id, -skip, -1)
+        moves = [step for step in replies.read_steps(newer[3:]) if step.event == replies.MIGRATE]
+        return int(moves[-1].payload.get("from") or 0) if moves else current

@@ -6,19 +6,16 @@ code without the commit.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import KW_ONLY, asdict, dataclass, field
+from typing import Any, Required, TypedDict, Unpack
 
 from machines.engine import arguments, limits, permits
-from machines.engine.connection import replies
-from machines.engine.connection.calls import Caller
-from machines.engine.connection.replies import Status
+from machines.engine.base import EngineBase
 from machines.engine.errors import BadInput
 from machines.engine.permits import Permit
 from machines.engine.records import Instance
-
-from . import previews
-from .previews import Preview, Wait
 
 Data = Mapping[str, Any]
 Words = list[str]
@@ -26,16 +23,26 @@ OVERDUE = ("fire", "shift")
 DRY = "dry"
 
 
-class RepairMethods:
-    """Repairs of instances: a part of ``Engine``. Times given as ``now`` are ms since the epoch and replace the
-    server's clock.
+class RepairOptions(TypedDict, total=False):
+    """The options of a repair.
 
-    ``expect``: the revision the caller saw; any other raises Conflict. The same ``key`` again within a day returns the
-    first outcome and changes nothing. ``permit``: the rights of the person behind the call, None for a program; with a
-    permit, each repair raises NeedsApproval where the definition requires an approval that the permit lacks.
+    ``actor`` and ``reason`` are required and stand in the history. ``expect``: the revision the caller saw; any other
+    raises Conflict. The same ``key`` again within a day returns the first outcome and changes nothing. ``now``: ms
+    since the epoch, in place of the server's clock. ``permit``: the rights of the person behind the call, None for a
+    program; with a permit, each repair raises NeedsApproval where the definition requires an approval that the permit
+    lacks.
     """
 
-    _caller: Caller
+    actor: Required[str]
+    reason: Required[str]
+    expect: int | None
+    key: str | None
+    now: int | None
+    permit: Permit | None
+
+
+class RepairMethods(EngineBase):
+    """Repairs of instances: a part of ``Engine``. ``options`` are those of ``RepairOptions``."""
 
     def force(
         self,
@@ -43,13 +50,8 @@ class RepairMethods:
         id: str,
         state: str | Sequence[str],
         *,
-        actor: str,
-        reason: str,
         data: Data | None = None,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
+        **options: Unpack[RepairOptions],
     ) -> Instance:
         """Put the instance into ``state`` and change ``data`` (None unsets), whatever its transitions say.
 
@@ -58,107 +60,40 @@ class RepairMethods:
         jobs, timers and children of the states left are ended, those of the states entered begin. The reason is
         required and stands in the history.
         """
-        words = _force_words(state=state, data=data)
-        return self._repair("sb_force", machine, id, words, _actor_words(actor, reason), expect, key, now, permit)
+        return self._repair("sb_force", machine, id, _force_words(state=state, data=data), **options)
 
-    def edit(
-        self,
-        machine: str,
-        id: str,
-        changes: Data,
-        *,
-        actor: str,
-        reason: str,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> Instance:
+    def edit(self, machine: str, id: str, changes: Data, **options: Unpack[RepairOptions]) -> Instance:
         """Change data fields, None unsets; each is checked against its declared type. Nothing else happens: guards
         read the new data with the next event. Raises BadPayload."""
-        return self._repair(
-            "sb_edit", machine, id, _edit_words(changes), _actor_words(actor, reason), expect, key, now, permit
-        )
+        return self._repair("sb_edit", machine, id, _edit_words(changes), **options)
 
-    def reset(
-        self,
-        machine: str,
-        id: str,
-        *,
-        actor: str,
-        reason: str,
-        keep_data: bool = False,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> Instance:
+    def reset(self, machine: str, id: str, *, keep_data: bool = False, **options: Unpack[RepairOptions]) -> Instance:
         """Return the instance to the initial configuration of its own version, and, unless ``keep_data``, to the data
         of a new instance before its first action.
 
         Like ``force`` it runs no action; all jobs, timers, delayed events and children are ended, history states
         forget, and the initial states begin what they invoke. A suspended instance stays suspended.
         """
-        return self._repair(
-            "sb_reset", machine, id, _reset_words(keep_data), _actor_words(actor, reason), expect, key, now, permit
-        )
+        return self._repair("sb_reset", machine, id, _reset_words(keep_data), **options)
 
-    def retry(
-        self,
-        machine: str,
-        id: str,
-        invoke: str,
-        *,
-        actor: str,
-        reason: str,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> Instance:
+    def retry(self, machine: str, id: str, invoke: str, **options: Unpack[RepairOptions]) -> Instance:
         """Make the dead job of an active state's invoke ready again with its attempts reset, or a delayed one ready
         at once. Raises BadInput where there is no such job."""
-        words = _unblock_words("retry", invoke)
-        return self._repair("sb_unblock", machine, id, words, _actor_words(actor, reason), expect, key, now, permit)
+        return self._repair("sb_unblock", machine, id, _unblock_words("retry", invoke), **options)
 
     def skip(
-        self,
-        machine: str,
-        id: str,
-        invoke: str,
-        result: Any = None,
-        *,
-        actor: str,
-        reason: str,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
+        self, machine: str, id: str, invoke: str, result: Any = None, **options: Unpack[RepairOptions]
     ) -> Instance:
         """Withdraw the job of an invoke, and move the instance as if the job had ended with ``result``; actions run.
 
         Raises Refused where no transition takes its end, BadInput where none listens for it, Suspended.
         """
-        words = _unblock_words("skip", invoke, result)
-        return self._repair("sb_unblock", machine, id, words, _actor_words(actor, reason), expect, key, now, permit)
+        return self._repair("sb_unblock", machine, id, _unblock_words("skip", invoke, result), **options)
 
-    def cancel(
-        self,
-        machine: str,
-        id: str,
-        invoke: str,
-        *,
-        actor: str,
-        reason: str,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> Instance:
+    def cancel(self, machine: str, id: str, invoke: str, **options: Unpack[RepairOptions]) -> Instance:
         """Withdraw the open job of an invoke, and move the instance by ``error.invoke.<id>``, kind "Withdrawn".
         Without a transition for that event the instance stays in its state. Raises BadInput, Suspended."""
-        words = _unblock_words("cancel", invoke)
-        return self._repair("sb_unblock", machine, id, words, _actor_words(actor, reason), expect, key, now, permit)
+        return self._repair("sb_unblock", machine, id, _unblock_words("cancel", invoke), **options)
 
     def suspend(
         self,
@@ -173,13 +108,8 @@ class RepairMethods:
     ) -> Instance:
         """Suspend an instance: events raise ``Suspended``, timers wait, messages and finished jobs queue up in
         order."""
-        words = [
-            id,
-            arguments.encode_whole("expect", expect),
-            *_actor_words(actor, reason),
-            arguments.encode_whole("now", now),
-        ]
-        return self._change("sb_suspend", machine, id, [*words, *_permit_words(permit)], expect=expect, now=now)
+        words = [*_actor_words(actor, reason), arguments.encode_whole("now", now)]
+        return self._hold("sb_suspend", machine, id, words, expect=expect, now=now, permit=permit)
 
     def resume(
         self,
@@ -198,15 +128,8 @@ class RepairMethods:
         ``overdue``: timers "fire" at the time they were set for, at once when it has passed (the default), or "shift"
         by as long as the instance was suspended.
         """
-        policy = _check_overdue(overdue)
-        words = [
-            id,
-            arguments.encode_whole("expect", expect),
-            *_actor_words(actor, reason),
-            arguments.encode_whole("now", now),
-            policy,
-        ]
-        return self._change("sb_resume", machine, id, [*words, *_permit_words(permit)], expect=expect, now=now)
+        words = [*_actor_words(actor, reason), arguments.encode_whole("now", now), _check_overdue(overdue)]
+        return self._hold("sb_resume", machine, id, words, expect=expect, now=now, permit=permit)
 
     def delete(
         self,
@@ -219,13 +142,13 @@ class RepairMethods:
         permit: Permit | None = None,
     ) -> Instance:
         """Remove an instance with its history and open jobs; return it as it was."""
-        words = [
-            id,
-            arguments.encode_whole("expect", expect),
-            arguments.check_actor(actor),
-            arguments.check_reason(reason),
-        ]
-        return self._change("sb_delete", machine, id, [*words, *_permit_words(permit)], expect=expect)
+        words = [arguments.check_actor(actor), arguments.check_reason(reason)]
+        return self._hold("sb_delete", machine, id, words, expect=expect, now=None, permit=permit)
+
+    def pin_instance(self, machine: str, id: str, pinned: bool = True, **options: Unpack[RepairOptions]) -> Instance:
+        """Pin an instance to its version, so that no plan moves it, or unpin it; a step in its history. Arguments and
+        errors as of other repairs."""
+        return self._repair("sb_pin", machine, id, ["1" if pinned else "0"], **options)
 
     # Preview
 
@@ -241,17 +164,13 @@ class RepairMethods:
             id, arguments.encode_whole("expect", expect), arguments.encode_whole("now", now), **asked
         )
         reply = self._caller.call(function, self._root(machine, id), *words)
-        if reply[0] != Status.OK:
-            raise replies.build_error(machine, id, reply, expect=expect)
-        return previews.read_preview(machine, id, repair, reply[1])
+        return read_preview(machine, id, repair, self._require_ok(machine, id, reply, expect)[1])
 
     def waits(self, machine: str, id: str) -> list[Wait]:
         """List the jobs that the active states asked for: where each is, dead ones included, and which repairs
         apply."""
         reply = self._caller.call("sb_waits", self._root(machine, id), id)
-        if reply[0] != Status.OK:
-            raise replies.build_error(machine, id, reply)
-        return previews.read_waits(reply[1])
+        return read_waits(self._require_ok(machine, id, reply)[1])
 
     # Internals
 
@@ -261,30 +180,31 @@ class RepairMethods:
         machine: str,
         id: str,
         asked: Words,
-        who: Words,
-        expect: int | None,
-        key: str | None,
-        now: int | None,
-        permit: Permit | None,
+        *,
+        actor: str,
+        reason: str,
+        expect: int | None = None,
+        key: str | None = None,
+        now: int | None = None,
+        permit: Permit | None = None,
     ) -> Instance:
         ends = (arguments.encode_whole("now", now), arguments.check_key(key), *_permit_words(permit))
-        words = [id, *asked, arguments.encode_whole("expect", expect), *who, *ends]
+        words = [id, *asked, arguments.encode_whole("expect", expect), *_actor_words(actor, reason), *ends]
         return self._change(function, machine, id, words, expect=expect, now=now)
 
-    def _root(self, machine: str, id: str) -> str:
-        raise NotImplementedError
-
-    def _change(
+    def _hold(
         self,
         function: str,
         machine: str,
         id: str,
-        args: Sequence[Any],
+        words: Words,
         *,
-        expect: int | None = None,
-        now: int | None = None,
+        expect: int | None,
+        now: int | None,
+        permit: Permit | None,
     ) -> Instance:
-        raise NotImplementedError
+        words = [id, arguments.encode_whole("expect", expect), *words, *_permit_words(permit)]
+        return self._change(function, machine, id, words, expect=expect, now=now)
 
 
 def _actor_words(actor: str, reason: str) -> Words:
@@ -334,18 +254,6 @@ def _force_words(*, state: str | Sequence[str], data: Data | None = None) -> Wor
     return [arguments.join_states(state), arguments.encode_fields("data", data, limits.MAX_DATA)]
 
 
-def _suspend_call(id: str, expect: str, now: str) -> tuple[str, Words]:
-    return "sb_suspend", [id, expect, "", "", now, DRY]
-
-
-def _resume_call(id: str, expect: str, now: str, *, overdue: str = "fire") -> tuple[str, Words]:
-    return "sb_resume", [id, expect, "", "", now, _check_overdue(overdue), DRY]
-
-
-def _delete_call(id: str, expect: str, now: str) -> tuple[str, Words]:
-    return "sb_delete", [id, expect, "", "", DRY]
-
-
 PREVIEWS: dict[str, PreviewCall] = {
     "force": _dry("sb_force", _force_words),
     "edit": _dry("sb_edit", lambda *, changes: _edit_words(changes)),
@@ -353,7 +261,98 @@ PREVIEWS: dict[str, PreviewCall] = {
     "retry": _dry("sb_unblock", lambda *, invoke: _unblock_words("retry", invoke)),
     "skip": _dry("sb_unblock", lambda *, invoke, result=None: _unblock_words("skip", invoke, result)),
     "cancel": _dry("sb_unblock", lambda *, invoke: _unblock_words("cancel", invoke)),
-    "suspend": _suspend_call,
-    "resume": _resume_call,
-    "delete": _delete_call,
+    "suspend": lambda id, expect, now: ("sb_suspend", [id, expect, "", "", now, DRY]),
+    "resume": lambda id, expect, now, overdue="fire": (
+        "sb_resume",
+        [id, expect, "", "", now, _check_overdue(overdue), DRY],
+    ),
+    "delete": lambda id, expect, now: ("sb_delete", [id, expect, "", "", DRY]),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The job of one invoke of an active state. ``job`` and ``place`` are empty where the job no longer exists.
+
+    ``listened``: whether a transition takes the job's end, so that the job can be skipped.
+    """
+
+    invoke: str
+    state: str
+    src: str
+    queue: str
+    job: str = ""
+    place: str = ""
+    listened: bool = False
+    suspended: bool = False
+
+    @property
+    def repairs(self) -> list[str]:
+        """List the repairs that make sense now: "retry", "skip", "cancel"."""
+        retried = ["retry"] if self.place in ("dead", "delayed") else []
+        if self.suspended:
+            return retried
+        ended = ["cancel"] if self.place in ("ready", "delayed", "leased") else []
+        return retried + (["skip"] if self.listened else []) + ended
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a repair would do to an instance at revision ``version``; nothing was done.
+
+    ``changes``: data field -> its new value, None where it would be unset. ``withdrawn``: jobs that would be withdrawn,
+    ``{"id", "src", "queue", "place", "invoke"}``; ``added``: jobs that would be enqueued, ``{"src", "queue", "invoke",
+    "input"}``; ``renewed``: the job that would be retried, or "". ``disarmed`` and ``armed``: timers, ``{"event",
+    "state", "target", "due"}``; a postponed timer is in both. ``ended`` and ``started``: child instances, ``{"invoke",
+    "machine", "id"}``. ``messages``: number of messages to be sent; ``held``: messages that wait until a suspended
+    instance is resumed. ``done``: whether the instance would be in a final state.
+    """
+
+    machine: str
+    id: str
+    repair: str
+    _: KW_ONLY
+    revision: int
+    before: list[str]
+    configuration: list[str]
+    moved: bool
+    changes: dict[str, Any]
+    withdrawn: list[dict[str, Any]] = field(default_factory=list)
+    added: list[dict[str, Any]] = field(default_factory=list)
+    disarmed: list[dict[str, Any]] = field(default_factory=list)
+    armed: list[dict[str, Any]] = field(default_factory=list)
+    ended: list[dict[str, str]] = field(default_factory=list)
+    started: list[dict[str, str]] = field(default_factory=list)
+    transitions: list[str] = field(default_factory=list)
+    messages: int = 0
+    held: int = 0
+    renewed: str = ""
+    done: bool = False
+
+    @property
+    def state(self) -> str:
+        """Return the configuration after the repair as one line of text."""
+        return ", ".join(self.configuration)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
+        return asdict(self) | {"state": self.state}
+
+
+def read_preview(machine: str, id: str, repair: str, text: str) -> Preview:
+    """Read what ``lua/instances/previews.lua`` returns."""
+    seen: dict[str, Any] = json.loads(text)
+    seen |= {name: sorted(seen[name], key=lambda timer: float(timer["due"])) for name in ("disarmed", "armed")}
+    seen |= {name: sorted(seen[name], key=lambda child: str(child["invoke"])) for name in ("ended", "started")}
+    seen |= {name: int(seen[name]) for name in ("messages", "held")}
+    seen |= {"revision": int(seen.pop("version")), "transitions": str(seen["transitions"]).split()}
+    return Preview(machine, id, repair, **seen)
+
+
+def read_waits(text: str) -> list[Wait]:
+    return [_wait(row) for row in json.loads(text)]
+
+
+def _wait(row: Mapping[str, Any]) -> Wait:
+    words = {name: str(row[name]) for name in ("invoke", "state", "src", "queue", "job", "place")}
+    return Wait(**words, listened=row["skip"], suspended=row["suspended"])

@@ -52,7 +52,8 @@ class Replication:
         if not wanted or not calls:
             return self._caller.many(calls), [None] * len(calls)
         found, written = self._caller.many_and_wait(calls, replicas=wanted, timeout=self._timeout)
-        confirmed = {root: self._confirm(wanted, root) for root in _list_replayed(calls, found)}
+        replayed = {root for (_, root, _), reply in zip(calls, found, strict=True) if _is_replayed(reply)}
+        confirmed = {root: self._confirm(wanted, root) for root in replayed}
         return found, [
             confirmed[root] if _is_replayed(reply) else count
             for (_, root, _), reply, count in zip(calls, found, written, strict=True)
@@ -66,6 +67,13 @@ class Replication:
         replies, written = self.many(wanted, list(calls))
         return ((place, reply, count) for place, (reply, count) in enumerate(zip(replies, written, strict=True)))
 
+    @staticmethod
+    def mark(instance: Instance, wanted: int, written: int | None) -> Instance:
+        """Return the instance with what is known about replicas in its outcome."""
+        if written is None or instance.outcome is None:
+            return instance
+        return replace(instance, outcome=replace(instance.outcome, replicated=written, replicas=wanted))
+
     def _confirm(self, wanted: int, root: str) -> int:
         """Wait for all that is written so far: WAIT is about writes of its own connection, and a repeated call with a
         key wrote nothing, while its first step may not be replicated."""
@@ -75,16 +83,5 @@ class Replication:
         )
 
 
-def mark(instance: Instance, wanted: int, written: int | None) -> Instance:
-    """Return the instance with what is known about replicas in its outcome."""
-    if written is None or instance.outcome is None:
-        return instance
-    return replace(instance, outcome=replace(instance.outcome, replicated=written, replicas=wanted))
-
-
 def _is_replayed(reply: Reply) -> bool:
     return isinstance(reply, list) and len(reply) > 2 and reply[0] == Status.OK and str(reply[2]) == "1"
-
-
-def _list_replayed(calls: Sequence[Call], found: Sequence[Reply]) -> set[str]:
-    return {root for (_, root, _), reply in zip(calls, found, strict=True) if _is_replayed(reply)}

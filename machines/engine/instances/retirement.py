@@ -14,7 +14,6 @@ from machines.engine import arguments
 from machines.engine.connection import replies
 from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.replies import Status
-from machines.engine.errors import UnknownMachine
 from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance, Step
@@ -98,7 +97,9 @@ class Retirement:
         """Return the ms at which the oldest finished instance ended; None where there is none."""
         keys = self._indexes(machine)
         rows = self._caller.commands([(key, ("ZRANGE", key, 0, 0, "WITHSCORES")) for key in keys])
-        return min((int(_scores(row)[0][1]) for row in rows if row), default=None)
+        # A row is a pair of member and score, or both one after the other.
+        pairs = [row[0] if isinstance(row[0], list | tuple) else row for row in rows if row]
+        return min((int(float(score)) for _, score in pairs), default=None)
 
     def find_cutoff(self, machine: str, most: int, now: int) -> int | None:
         """Return a time in ms at or before which instances have to go so that at most ``most`` finished ones are left;
@@ -154,12 +155,7 @@ class Retirement:
         while waiting:
             words = [word for one in waiting for word in (one.id, one.raw["_version"], one.raw["_created"])]
             (reply,) = self._caller.many([("sb_retire", batch.partition.root, (actor, reason, *words, UNPACKED))])
-            if isinstance(reply, Exception):
-                translate(reply)
-            if reply[0] == Status.NO_MACHINE:
-                raise UnknownMachine(waiting[0].machine)
-            if reply[0] != Status.OK:
-                replies.refuse("sb_retire", reply)
+            replies.require_ok("sb_retire", reply, waiting[0].machine)
             gone, micros = gone + int(reply[1]), micros + int(reply[3])
             stayed += [str(id) for id in reply[4:]]
             waiting = waiting[int(reply[2]) :]
@@ -186,10 +182,7 @@ class Retirement:
         ]
         gone = 0
         for reply in self._caller.many(calls):
-            if isinstance(reply, Exception):
-                translate(reply)
-            if reply[0] != Status.OK:
-                replies.refuse("sb_purge", reply)
+            replies.require_ok("sb_purge", reply)
             gone += int(reply[1])
         return gone
 
@@ -231,13 +224,6 @@ class Retirement:
 def _is_whole(raw: Mapping[str, str]) -> bool:
     """Tell whether a hash is an instance's; one may have gone since its id was read, or be damaged."""
     return all(name in raw for name in ("_version", "_state", "_def", "_created", "_entered"))
-
-
-def _scores(row: Sequence[Any]) -> list[tuple[str, float]]:
-    """Return members with their scores, which come as pairs or one after the other."""
-    if isinstance(row[0], list | tuple):
-        return [(str(member), float(score)) for member, score in row]
-    return [(str(member), float(score)) for member, score in zip(row[::2], row[1::2], strict=True)]
 
 
 def _micros(begin: Sequence[Any], end: Sequence[Any]) -> int:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from machines.engine import arguments, limits
+from machines.engine.base import return_errors
 from machines.engine.connection import replies
 from machines.engine.connection.calls import keep_available, translate
 from machines.engine.connection.replies import Status
@@ -21,8 +22,8 @@ from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, Ref
 from machines.engine.keys import Partition
 from machines.engine.records import Instance, Outcome
 
-from . import enqueue as enqueue_calls
-from . import rows
+from . import reading
+from . import records as enqueue_calls
 from .clock_jump import ClockBounds, list_words
 from .reading import JobReadMethods
 from .records import Enqueue, EnqueueOptions, Job, Taken
@@ -36,9 +37,6 @@ MAX_NOTE = 200  # characters
 
 class LifecycleMethods(JobReadMethods):
     """The jobs of all machines: a part of ``Engine``. Times given as ``now`` replace the server's clock."""
-
-    def _deliver(self, root: str, now: int | None) -> None:
-        raise NotImplementedError
 
     # Enqueue
 
@@ -104,13 +102,12 @@ class LifecycleMethods(JobReadMethods):
     def _read_enqueued(
         self, root: str, part: Sequence[tuple[int, Enqueue, tuple[Any, ...]]], reply: Any
     ) -> list[Job | SignalboxError]:
-        failed = _read_error(reply) or (None if reply[0] == Status.OK else BadInput(str(reply[1])))
-        if failed is not None:
+        if (failed := _find_error(reply)) is not None:
             return [failed for _ in part]
         found: list[Job | SignalboxError] = []
         for (_, call, words), id, flat in zip(part, reply[1::2], reply[2::2], strict=True):
             row = replies.read_pairs(flat) if flat else enqueue_calls.build_row(words, call.now)
-            found.append(rows.read_job(call.machine, root, id, row, {}))
+            found.append(reading.read_job(call.machine, root, id, row, {}))
         return found
 
     # Take and end
@@ -142,7 +139,7 @@ class LifecycleMethods(JobReadMethods):
                     reply = self._caller.call("sb_take", partition.root, *args)
                     if reply[0] != Status.OK:
                         raise BadInput(str(reply[1]))
-                    found = rows.read_taken_jobs(machine, partition.root, worker, reply, types_of)
+                    found = reading.read_taken_jobs(machine, partition.root, worker, reply, types_of)
                 except SignalboxError as error:
                     failed = error  # jobs that are leased already must reach the worker
                     break
@@ -163,7 +160,7 @@ class LifecycleMethods(JobReadMethods):
         for job, reply in zip(missing, self._caller.many(calls), strict=True):
             if not isinstance(reply, Exception) and reply[0] == Status.OK:
                 raw = replies.read_fields(reply)
-                rows.set_data(job, self._catalog.types(machine, job.root, raw["_def"]).data(raw))
+                reading.set_data(job, self._catalog.types(machine, job.root, raw["_def"]).data(raw))
 
     def _rotate_partitions(self, machine: str, only: Collection[int] | None) -> list[tuple[int, Partition]]:
         """List partitions with their numbers, beginning with a random one: a partition that always has work must not
@@ -228,8 +225,7 @@ class LifecycleMethods(JobReadMethods):
     def _read_completed(
         self, part: Sequence[tuple[int, Job, str]], reply: Any
     ) -> list[Outcome | SignalboxError | None]:
-        failed = _read_error(reply) or (None if reply[0] == Status.OK else BadInput(str(reply[1])))
-        if failed is not None:
+        if (failed := _find_error(reply)) is not None:
             return [failed for _ in part]
         found: list[Outcome | SignalboxError | None] = []
         for (_, job, _), each in zip(part, reply[1:], strict=True):
@@ -401,14 +397,11 @@ def _note_hint(taken: Taken, hint: Any) -> None:
         taken.hint = word
 
 
-def _read_error(reply: Any) -> SignalboxError | None:
-    """Return the engine error for a Redis error in place of a reply; None for a reply."""
-    if not isinstance(reply, Exception):
-        return None
-    try:
-        translate(reply)
-    except SignalboxError as error:
-        return error
+def _find_error(reply: Any) -> SignalboxError | None:
+    """Return the error of a batch that was not carried out; None for a reply that has one of each job."""
+    if isinstance(reply, Exception):
+        return return_errors(translate, reply)
+    return None if reply[0] == Status.OK else BadInput(str(reply[1]))
 
 
 def _encode_result(value: Any) -> str:

@@ -135,11 +135,3 @@ class MendWalk:
             self._pages.append((root, words[1], words[2], more))
         counted: dict[str, Any] = dict(zip(KINDS, map(int, numbers), strict=True))
         return MendReport(**counted, faults=tuple(f"{root}: {each}" for each in why))
-
-
-def finish_walk(walk: MendWalk, now: int | None) -> MendReport:
-    """Run a walk to its end and return the sum of its reports."""
-    found = MendReport()
-    while not walk.over:
-        found += walk.step(now)
-    return found

@@ -1,9 +1,9 @@
-"""Operations on queues: pause, limit, purge, re-drive, withdraw; and their statistics."""
+"""Operations on queues: pause, limit, purge, re-drive, withdraw; their repair and their statistics."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +14,12 @@ from machines.engine.connection.replies import Status
 from machines.engine.errors import BadInput, JobHandled, Miscounted
 from machines.engine.keys import Partition
 from machines.engine.permits import Permit
-from machines.engine.records import PartialDict
+from machines.engine.records import PartialDict, PartialList
 
 from .lifecycle import LifecycleMethods
+from .mending import MendReport, MendWalk
 from .reading import PLACES, check_place, get_job_id
+from .ready_queues import ReadyQueues
 from .records import Job, Pause, QueueStats
 
 TOGETHER = 50  # jobs that one call removes or re-drives: each may be a step of an instance
@@ -25,9 +27,11 @@ Words = tuple[str | int, ...]
 PURGED = ("ready", "delayed", "dead", "handled")
 
 
-class QueueMethods(LifecycleMethods):
+class JobMethods(LifecycleMethods):
     """Operations on queues: a part of ``Engine``. Each call is atomic on each partition; several partitions follow one
     another."""
+
+    _ready_queues: ReadyQueues
 
     # Pause and limits
 
@@ -215,6 +219,35 @@ class QueueMethods(LifecycleMethods):
     def _count_jobs(self, partition: Partition, queue: str, place: str) -> int:
         return int(self._call_queue("sb_jobs", partition, queue, place, 1)[1])
 
+    def mend(self, machine: str, *, now: int | None = None) -> MendReport:
+        """Put every job where its hash says it is, after keys were damaged from outside; return what was repaired.
+
+        Reads the whole keyspace in small steps. A leased job without a lease gets one, which a live worker renews; a
+        job past its deadline gets ten seconds at most and is then taken back like any other.
+        """
+        self._catalog.partitions(machine)  # raises when there is none
+        walk, found = MendWalk(self._caller, self.keys, machine), MendReport()
+        while not walk.over:
+            found += walk.step(now)
+        return found
+
+    def mending(self) -> MendWalk:
+        """Return the same for all machines, step by step."""
+        return MendWalk(self._caller, self.keys)
+
+    def ready(self, queues: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """List those of the queues, (machine, queue), that hold ready jobs."""
+        return list(self._ready_queues.find(queues))
+
+    def ready_partitions(self, queues: Iterable[tuple[str, str]]) -> dict[tuple[str, str], set[int]]:
+        """Return (machine, queue) -> the numbers of its partitions that hold ready jobs, for queues that have any."""
+        return self._ready_queues.find(queues)
+
+    def queue_names(self, machines: Iterable[str]) -> PartialList[tuple[str, str]]:
+        """List (machine, queue) for every queue these machines ever had. The attribute ``missing`` of the result lists
+        the roots of partitions that did not answer."""
+        return self._ready_queues.list_queues(machines)
+
     # Statistics
 
     def stats(self, machine: str) -> PartialDict[QueueStats]:
@@ -252,7 +285,7 @@ def _parse_rate(rate: str | None) -> tuple[int, int] | str:
         return "0"
     parsed = rates.parse_rate(rate) if isinstance(rate, str) else None
     if parsed is None:
-        raise BadInput(f"{arguments.show(rate)} is no rate; {rates.HINT}", code="SB414")
+        raise BadInput(f"{arguments.show(rate)} is no rate; {rates.RATE_HINT}", code="SB414")
     return parsed
 
 

@@ -12,8 +12,7 @@ import redis
 from machines.engine.connection import routing
 from machines.engine.connection.calls import require_any, translate
 from machines.engine.connection.client import FAILURES, Client
-from machines.engine.errors import LookupFailed
-from machines.engine.keys import Keys, Partition
+from machines.engine.keys import Keys
 from machines.engine.pattern_keys import PatternKeys
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import PartialList, PublishedMachine
@@ -43,7 +42,7 @@ class ReadyQueues:
         places = [
             (queue, number, partition.ready(queue[1]))
             for queue in queues
-            for number, partition in enumerate(self._partitions(queue[0]))
+            for number, partition in enumerate(self._catalog.find_partitions(queue[0]))
         ]
         places = self._drop_empty(places)
         answers = self._send([(key, ("EXISTS", key)) for _, _, key in places])
@@ -56,7 +55,7 @@ class ReadyQueues:
     def list_queues(self, machines: Iterable[str]) -> PartialList[Queue]:
         """List every queue these machines ever had, in the partitions that answer. Raises EngineUnavailable where none
         does."""
-        places = [(machine, partition) for machine in machines for partition in self._partitions(machine)]
+        places = [(machine, partition) for machine in machines for partition in self._catalog.find_partitions(machine)]
         answers = self._send([(partition.queues, ("SMEMBERS", partition.queues)) for _, partition in places])
         require_any(answers)
         pairs = list(zip(places, answers, strict=True))
@@ -105,9 +104,3 @@ class ReadyQueues:
             return routing.send(self._client, commands) if commands else []
         except FAILURES as error:
             translate(error)
-
-    def _partitions(self, machine: str) -> list[Partition]:
-        try:
-            return self._catalog.partitions(machine)
-        except LookupFailed:
-            return []  # deleted since the list was made

@@ -19,6 +19,7 @@ from typing import Any
 
 from redis.exceptions import NoPermissionError
 
+from machines.engine.base import return_errors
 from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxError
@@ -221,7 +222,7 @@ class Delivery:
         touched: list[str] = []
         for (page, root), reply in zip(pairs, self._caller.many(calls), strict=True):
             if isinstance(reply, Exception):
-                progress.add_fault([page.source], _error(reply))
+                progress.add_fault([page.source], return_errors(translate, reply))
                 page.unreachable(root, at)
             elif reply[0] == Status.NO_MACHINE:
                 self._handle_missing(page, root)
@@ -312,15 +313,8 @@ class Delivery:
         for (function, root, _), reply in zip(calls, self._caller.many(calls), strict=True):
             roots = (root,) if isinstance(root, str) else root
             if isinstance(reply, Exception):
-                progress.add_fault(roots, _error(reply))
+                progress.add_fault(roots, return_errors(translate, reply))
             elif reply[0] != Status.OK:
                 progress.add_fault(roots, EngineFault(f"{function} of {root}: {reply[1]}"))
             answers.append(None if isinstance(reply, Exception) or reply[0] != Status.OK else reply)
         return answers
-
-
-def _error(error: Exception) -> SignalboxError:
-    try:
-        translate(error)
-    except SignalboxError as translated:
-        return translated

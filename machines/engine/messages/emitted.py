@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from machines.engine.connection.calls import Caller, translate
-from machines.engine.connection.replies import Status, refuse
+from machines.engine.connection.calls import Caller
+from machines.engine.connection.replies import require_ok
 from machines.engine.errors import EngineUnavailable, UnknownMachine
 from machines.engine.keys import Keys
 
@@ -84,10 +84,7 @@ class EmittedLogs:
         answers = self._caller.many([("sb_log_steps", self.root(place), (round(seconds * 1000),)) for place in places])
         fresh: list[Place] = []
         for place, answer in zip(places, answers, strict=True):
-            if isinstance(answer, Exception):
-                translate(answer)
-            if answer[0] != Status.OK:
-                refuse("sb_log_steps", answer)
+            require_ok("sb_log_steps", answer)
             fresh += [place] if int(answer[1]) == 0 else []
         return fresh
 

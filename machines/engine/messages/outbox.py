@@ -88,7 +88,7 @@ class OutboxPage:
                 self.fail(message, f"no machine {message.machine!r} is published")
                 continue
             self._floors.setdefault(self._family(root), message.id)
-            if not self._must_wait(root, message):
+            if not {root, (root, message.instance)} & self._stuck:
                 self.batches.setdefault(root, []).append(message)
 
     def floor(self, root: str) -> str:
@@ -149,9 +149,6 @@ class OutboxPage:
             pause = min(pause * 2 or FIRST_PAUSE, LONGEST_PAUSE)
             until = now + pause
         return Backlog(cursor, frozenset(self._stuck), floors, until, pause)
-
-    def _must_wait(self, root: str, message: Message) -> bool:
-        return root in self._stuck or (root, message.instance) in self._stuck
 
     def _settle(self, message: Message, verdict: str, why: str) -> None:
         self._settled_ids.add(message.id)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from machines.engine import arguments
 from machines.engine.connection import waiting
 from machines.engine.connection.calls import Caller
-from machines.engine.connection.replies import FieldTypes, Status, build_version_refusal, refuse
+from machines.engine.connection.replies import FieldTypes, Status, build_version_refusal, require_ok
 from machines.engine.definitions import CompiledDefinition, StateOutline, compile_definition, compute_digest, outline
 from machines.engine.errors import (
     BadInput,
@@ -25,10 +25,17 @@ from machines.engine.errors import (
 from machines.engine.keys import Keys, Partition, choose_partition
 from machines.engine.records import PublishedMachine
 
-from .growth import Growth, GrowthReader
-from .sensitive_fields import SensitiveFields, read_sensitive_fields
-from .version_policy import FIELDS as POLICY
-from .version_policy import PolicyTexts, RolloutStart, copy_policy, read_policy
+from .machine_meta import FIELDS as POLICY
+from .machine_meta import (
+    Growth,
+    GrowthReader,
+    PolicyTexts,
+    RolloutStart,
+    SensitiveFields,
+    copy_policy,
+    read_policy,
+    read_sensitive_fields,
+)
 
 MAX_VERSION = 10**9  # far below where Lua would begin to write numbers with an exponent
 RECENT = 300.0  # seconds after which versions are read anew: an earlier release may publish without a new revision
@@ -58,7 +65,7 @@ class Catalog:
         self._recent: tuple[str, float, dict[str, str]] | None = None  # revision, moment, versions
         self._policies: tuple[str, float, dict[str, PolicyTexts]] | None = None  # revision, moment, policies
         self._outlines: dict[tuple[str, int], Sequence[StateOutline]] = {}
-        self._growth = GrowthReader(caller, keys, self._forget_count)
+        self._growth = GrowthReader(caller, keys, lambda machine: self._partitions.pop(machine, None))
 
     # Partitions and states
 
@@ -70,6 +77,13 @@ class Catalog:
         if len(held) != count:
             held = self._lists[machine] = tuple(self._keys.partition(machine, n) for n in range(count))
         return list(held)
+
+    def find_partitions(self, machine: str) -> list[Partition]:
+        """List the partitions of a machine; none where it was deleted since the caller read its name."""
+        try:
+            return self.partitions(machine)
+        except UnknownMachine:
+            return []
 
     def partition(self, machine: str, id: str) -> Partition:
         """Return the partition of an instance. While its machine grows that is the old one, which knows the instances
@@ -106,9 +120,6 @@ class Catalog:
                 raise UnknownMachine(machine, known=sorted(self.directory()))
             count = self._partitions[machine] = int(held)
         return count
-
-    def _forget_count(self, machine: str) -> None:
-        self._partitions.pop(machine, None)
 
     def directory(self) -> dict[str, int]:
         """Return machine -> number of its partitions; the last copy while the list cannot be read on a cluster."""
@@ -375,8 +386,7 @@ class Catalog:
             raise build_version_refusal(machine, reply)
         if reply[0] == Status.CONFLICT:
             raise VersionRefused(machine, "the versions were changed meanwhile: read them again", code="SB630")
-        if reply[0] != Status.OK:
-            refuse("sb_rollout", reply)
+        require_ok("sb_rollout", reply)
         self.align_partitions(machine)
         self._caller.command("INCR", self._keys.revision)
 

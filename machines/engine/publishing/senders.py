@@ -12,13 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from machines.engine import arguments
-from machines.engine.connection.calls import Caller
-from machines.engine.connection.replies import Status, refuse
-from machines.engine.definitions.recipients import Recipient, find_recipients
+from machines.engine.base import EngineBase
+from machines.engine.connection.replies import require_ok
+from machines.engine.definitions.compiled import Recipient, find_recipients
 from machines.engine.errors import UnknownMachine
 from machines.engine.keys import Partition
-
-from .catalog import Catalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +43,8 @@ class Senders:
     unknown: Mapping[str, tuple[Recipient, ...]]
 
 
-class SenderMethods:
+class SenderMethods(EngineBase):
     """Senders that machines accept: a part of ``Engine``."""
-
-    _caller: Caller
-    _catalog: Catalog
 
     def acceptance(self, machine: str) -> Acceptance:
         """Return whom a machine accepts. Raises UnknownMachine."""
@@ -81,11 +76,7 @@ class SenderMethods:
         names = " ".join(dict.fromkeys(arguments.check_machine(one) for one in senders or ()))
         manner = "open" if senders is None else "once" if once else ""
         for partition in self._catalog.partitions(machine):
-            reply = self._caller.call("sb_grant", partition.root, names, manner)
-            if reply[0] == Status.NO_MACHINE:
-                raise UnknownMachine(machine)
-            if reply[0] != Status.OK:
-                refuse("sb_grant", reply)
+            reply = require_ok("sb_grant", self._caller.call("sb_grant", partition.root, names, manner), machine)
             names = str(reply[1])
         return tuple(names.split())
 

@@ -16,7 +16,7 @@ from machines.engine.publishing.catalog import Catalog
 
 from .filters import Condition
 from .finder import Finder, Query
-from .results import Tally
+from .page_merge import Tally
 
 MOST_COUNTED = 20_000  # instances compared for one tally
 LOOK = 1000  # instances compared by one call, which also stops after 4 ms

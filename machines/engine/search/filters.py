@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any, TypedDict
 
 from machines.engine import arguments
-from machines.engine.definitions.reading.indexes import ACTOR, FACTS, IDS, TRANSITION, VERSION
+from machines.engine.definitions.reading.machine_settings import ACTOR, FACTS, IDS, TRANSITION, VERSION
 from machines.engine.errors import BadInput
 
 ERROR = "instance.error"
@@ -121,10 +121,6 @@ def read_terms(terms: SearchTerms) -> tuple[Condition, ...]:
     return (*found, *(read(value) for read, value in facts if value is not None))
 
 
-def _read_id_prefix(prefix: object) -> Condition:
-    return _read_condition(IDS, {"prefix": prefix})
-
-
 def _read_version(version: int) -> Condition:
     arguments.encode_whole("version", version, least=1)
     return Condition(VERSION, {"eq": version})
@@ -168,7 +164,7 @@ def _read_error(error: object) -> Condition:
 
 
 _FACT_READERS: Mapping[str, Callable[[Any], Condition]] = {
-    "id_prefix": _read_id_prefix,
+    "id_prefix": lambda prefix: _read_condition(IDS, {"prefix": prefix}),
     "actor": _read_actor,
     "version": _read_version,
     "error": _read_error,

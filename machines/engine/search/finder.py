@@ -11,7 +11,7 @@ from machines.engine import arguments
 from machines.engine.connection import replies
 from machines.engine.connection.calls import Caller, keep_available, translate
 from machines.engine.connection.replies import Status
-from machines.engine.definitions.reading.indexes import ACTOR, IDS, TRANSITION, VERSION
+from machines.engine.definitions.reading.machine_settings import ACTOR, IDS, TRANSITION, VERSION
 from machines.engine.errors import BadInput, EngineUnavailable
 from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
@@ -27,8 +27,7 @@ from .filters import (
     Condition,
     build_refusal,
 )
-from .page_merge import BEGINNING, PageMerge, Position, RawRow, build_cursor_error
-from .results import Page
+from .page_merge import BEGINNING, Page, PageMerge, Position, RawRow, build_cursor_error
 
 MAX_LIMIT = 1000
 MOST = 2000  # candidates that one call compares, and that one round compares over all partitions
@@ -256,7 +255,7 @@ class Finder:
             if "_def" in raw:
                 types = self._catalog.types(machine, row.place.root, raw["_def"])
                 instance = replies.read_instance(machine, row.id, raw, types)
-                found.append((row.get_position(by), row.place.state, instance))
+                found.append((Position(row.score, row.id, by), row.place.state, instance))
         return found
 
     # Compare

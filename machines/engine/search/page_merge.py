@@ -10,14 +10,76 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import ceil, isfinite, sqrt
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from machines.engine.errors import BadInput
+from machines.engine.records import Instance
 
 GROWTH = 4  # times as many rows as the time before
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of instances. ``cursor`` continues after the last instance; None on the last page. ``start`` is a
+    cursor at the first instance: in reverse order it continues with the page before; None where the page is empty.
+    ``missing``: roots of partitions that did not answer, whose instances are not on the page. ``looked``: where
+    instances had to be compared, how many this page looked at; else 0."""
+
+    instances: list[Instance]
+    cursor: str | None
+    start: str | None = None
+    missing: tuple[str, ...] = ()
+    looked: int = 0
+
+    def __iter__(self) -> Any:
+        return iter(self.instances)
+
+    def __len__(self) -> int:
+        return len(self.instances)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The number of instances that a search finds: ``counts`` by leaf state, an instance in several regions in each
+    of its leaves; ``total`` counts it once. Without ``complete`` the figures are lower bounds; so they are where
+    partitions are ``missing``: their roots, which did not answer."""
+
+    counts: dict[str, int]
+    total: int
+    complete: bool = True
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A current problem of an instance. ``cause``: a dead job's id, or the key of a timer whose step failed; its
+    ``kind`` is then "timer". ``text`` is cut to 200 bytes."""
+
+    cause: str
+    kind: str
+    text: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    """Indexes of ``fields`` that do not yet hold all instances. ``done`` of ``total`` instances were looked at;
+    ``total`` is 0 before any process has begun."""
+
+    fields: list[str]
+    done: int
+    total: int
+
+    @property
+    def percent(self) -> int:
+        """Return the progress in percent, 99 at most."""
+        return min(99, 100 * self.done // self.total) if self.total else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +131,6 @@ class RawRow(NamedTuple):
     score: str
     id: str
     fields: Sequence[Any]
-
-    def get_position(self, by: str) -> Position:
-        return Position(self.score, self.id, by)
 
 
 @dataclass(slots=True, eq=False)

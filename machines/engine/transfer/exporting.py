@@ -14,12 +14,11 @@ from machines.engine import arguments
 from machines.engine.connection import routing
 from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.client import FAILURES, Client
-from machines.engine.connection.replies import Status, refuse
+from machines.engine.connection.replies import Status, require_ok
 from machines.engine.errors import BadInput, EngineUnavailable
 from machines.engine.keys import Keys, Partition
 from machines.engine.publishing.catalog import Catalog
-from machines.engine.publishing.growth import refuse_growing
-from machines.engine.publishing.version_policy import read_policy
+from machines.engine.publishing.machine_meta import read_policy, refuse_growing
 
 from .records import ChunkWriter, Damaged, TransferHeader, read_chunks
 
@@ -170,8 +169,7 @@ class Export:
                     raise EngineUnavailable(f"{reply[1]} messages of {root} are not delivered: is a worker running?")
                 time.sleep(0.05)
                 continue
-            if reply[0] != Status.OK:
-                refuse("sb_export", reply)
+            require_ok("sb_export", reply)
             yield from (str(text) for text in reply[1:] if text)
             ids = ids[len(reply) - 1 :]
 
@@ -182,9 +180,7 @@ class Export:
             writer.add({"kind": "settings", **read_settings(self._caller, partitions)})
         for number, partition in enumerate(partitions):
             if self._is_new("c", str(number)):
-                reply = self._caller.call("sb_export", partition.root, "counters")
-                if reply[0] != Status.OK:
-                    refuse("sb_export", reply)
+                reply = require_ok("sb_export", self._caller.call("sb_export", partition.root, "counters"))
                 writer.add_text(f'{{"partition":"{number}",{str(reply[1])[1:]}')
         if self._is_new("end", ""):
             writer.add({"kind": "end", "instances": self.instances, "jobs": self.jobs, "versions": len(self._versions)})

@@ -11,13 +11,12 @@ from typing import Any
 from machines.engine import rates
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.client import Client
-from machines.engine.connection.replies import Status, refuse
+from machines.engine.connection.replies import require_ok
 from machines.engine.errors import SignalboxError, UnknownMachine
-from machines.engine.jobs.queue_operations import QueueMethods
+from machines.engine.jobs.queue_operations import JobMethods
 from machines.engine.keys import Keys, Partition
 from machines.engine.publishing.catalog import Catalog
-from machines.engine.publishing.growth import refuse_growing
-from machines.engine.publishing.version_policy import restore_policy
+from machines.engine.publishing.machine_meta import refuse_growing, restore_policy
 
 from .records import Chunk, Damaged, TransferHeader, read_chunks
 
@@ -177,9 +176,10 @@ class Import:
             left = group
             while left:
                 part = left[:TOGETHER]
-                reply = self._caller.call("sb_import", root, header.transfer, "", *(record.text for record in part))
-                if reply[0] != Status.OK:
-                    refuse("sb_import", reply)
+                reply = require_ok(
+                    "sb_import",
+                    self._caller.call("sb_import", root, header.transfer, "", *(record.text for record in part)),
+                )
                 outcomes = list(zip(reply[1::2], reply[2::2], strict=True))
                 for record, (outcome, why) in zip(part, outcomes, strict=False):
                     report.add(record.name, str(outcome), str(why))
@@ -204,7 +204,7 @@ class Import:
             catalog.align_partitions(machine)
 
 
-class _Queues(QueueMethods):
+class _Queues(JobMethods):
     def __init__(self, caller: Caller, catalog: Catalog) -> None:
         self._caller = caller
         self._catalog = catalog

@@ -21,11 +21,11 @@ from machines.engine import arguments
 from machines.engine.connection import routing
 from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.client import FAILURES, Client
-from machines.engine.connection.replies import Status, refuse
+from machines.engine.connection.replies import Status, require_ok
 from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, UnknownMachine
 from machines.engine.keys import Keys, Partition, choose_partition
 from machines.engine.publishing.catalog import SECRET_BYTES, Catalog
-from machines.engine.publishing.growth import FRESH, Growth
+from machines.engine.publishing.machine_meta import FRESH, Growth
 
 from .exporting import SCAN, Progress, read_settings
 from .importing import REASON, apply_rules
@@ -240,12 +240,9 @@ class Repartition:
                 progress(min(self._report.moved, total), total)
             if self._stopped():
                 return
-            if not left and self._is_empty():
+            if not left and next(self._scan_leaving(), None) is None:
                 return
             self._wait(PAUSE)
-
-    def _is_empty(self) -> bool:
-        return next(self._scan_leaving(), None) is None
 
     def _scan_leaving(self) -> Iterator[tuple[Partition, str]]:
         """Yield (old partition, id) of instances that belong to another one. A pass that yields none proves that there
@@ -438,9 +435,7 @@ class Repartition:
     def _check(self, function: str, reply: list[Any]) -> list[Any]:
         if reply[0] == Status.CONFLICT and function != "sb_publish":
             raise Outrun(f"another run moves {self.machine}")
-        if reply[0] != Status.OK:
-            refuse(function, reply)
-        return reply
+        return require_ok(function, reply)
 
 
 def rescue_all(client: Client, keys: Keys) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from machines.engine.definitions import Finding
@@ -63,12 +63,5 @@ class VerificationFinding(Finding):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON-able data."""
-        found = {
-            "code": self.code,
-            "path": self.path,
-            "message": self.message,
-            "hint": self.hint,
-            "severity": self.severity,
-        }
         run = [list(one) if isinstance(one, tuple) else one for one in self.run]
-        return found | {"verdict": self.verdict, "run": run, "data": dict(self.data)}
+        return asdict(self) | {"run": run, "data": dict(self.data)}

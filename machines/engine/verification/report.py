@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from machines.engine.definitions import render
+from machines.engine.definitions.findings import Path
 from machines.engine.definitions.model import Machine, Transition
-from machines.engine.definitions.report import Path
 from machines.engine.errors import SignalboxError
-from machines.engine.simulation.simulator import START, Simulator
+from machines.engine.simulation import START, Simulator
 
 from .dead_guards import DeadGuards
 from .findings import CHECKS, FOUND, PROVEN, UNDECIDED, VerificationFinding

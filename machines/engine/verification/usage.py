@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from machines.engine.definitions.model import MISSING, Action, Machine, State, Transition, Value, flatten_actions
+from machines.engine.definitions.model import MISSING, Action, Machine, State, Transition, flatten_actions
 
 from .terms import (
     TEXT_CALLS,
@@ -49,7 +49,9 @@ class Usage:
         self.readings = list(_list_readings(machine))
         self.readings += [Reading(tree, (), True) for tree in extra]
         self.writes = list(_list_writes(machine))
-        self.written = {name for name, _, _ in self.writes} | _list_other_written(machine)
+        self.written = {name for name, _, _ in self.writes}
+        invokes = [invoke for state in machine.states.values() for invoke in state.invokes]
+        self.written |= {invoke.idlocation for invoke in invokes if invoke.idlocation}
         self.inputs = [
             field.name
             for field in machine.fields.values()
@@ -254,7 +256,8 @@ def _list_readings(machine: Machine) -> Iterator[Reading]:
         for invoke in state.invokes:
             if invoke.computed:
                 yield Reading(invoke.computed.tree, (), True)
-            yield from _values(part for part in (invoke.input,) if part)
+            if invoke.input:
+                yield Reading(invoke.input.tree, (), False)
         for transition in state.all_transitions:
             if transition.guard:
                 yield Reading(transition.guard.expression.tree, transition.events, True)
@@ -263,11 +266,6 @@ def _list_readings(machine: Machine) -> Iterator[Reading]:
             yield from _read_actions(transition.actions, transition.events)
     if machine.root is None:
         yield from _read_actions(machine.start.actions, ())
-
-
-def _values(values: Iterable[Value], events: tuple[str, ...] = ()) -> Iterator[Reading]:
-    for value in values:
-        yield Reading(value.tree, events, False)
 
 
 def _read_actions(actions: Iterable[Action], events: tuple[str, ...]) -> Iterator[Reading]:
@@ -292,9 +290,8 @@ def _list_all_actions(machine: Machine) -> Iterator[tuple[Action, tuple[str, ...
         for transition in state.all_transitions:
             for action in flatten_actions(transition.actions):
                 yield action, transition.events
-    if machine.root is None:
-        for action in flatten_actions(machine.start.actions):
-            yield action, ()
+    for action in machine.begun:
+        yield action, ()
 
 
 def _list_writes(machine: Machine) -> Iterator[tuple[str, Node | None, tuple[str, ...]]]:
@@ -302,10 +299,6 @@ def _list_writes(machine: Machine) -> Iterator[tuple[str, Node | None, tuple[str
     for action, events in _list_all_actions(machine):
         for name in action.fields:
             yield name, action.value.tree if action.verb != "unset" and action.value else None, events
-
-
-def _list_other_written(machine: Machine) -> set[str]:
-    return {invoke.idlocation for state in machine.states.values() for invoke in state.invokes if invoke.idlocation}
 
 
 def list_transitions(machine: Machine) -> Iterator[tuple[State, Transition]]:

@@ -9,18 +9,25 @@ from machines.engine.connection.calls import Caller
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.definitions.model import MISSING, Machine
 from machines.engine.definitions.reading.document import read_sound_machine
-from machines.engine.simulation.simulator import Simulator
+from machines.engine.simulation import Simulator
 
-from .alphabet import Alphabet
+from .checks import (
+    check_ends,
+    check_failed_creations,
+    check_failures,
+    check_invokes,
+    check_properties,
+    check_rest,
+    check_restless,
+    check_states,
+    check_transitions,
+    is_of_engine,
+)
 from .dead_guards import DeadGuards
 from .findings import FOUND, PROVEN, UNDECIDED, VerificationFinding
-from .property_checks import check_properties
 from .report import RESTLESS, Report
-from .rest_checks import check_ends, check_rest, check_restless
-from .state_checks import check_states, check_transitions, is_of_engine
 from .usage import Usage, list_transitions
-from .walk import Walk
-from .work_checks import check_failed_creations, check_failures, check_invokes
+from .walk import Alphabet, Walk
 
 CHECKS = (
     check_states, check_transitions, check_rest, check_restless, check_ends, check_invokes, check_failures,

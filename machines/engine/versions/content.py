@@ -81,16 +81,12 @@ class VersionContent:
         return {state["name"]: state for state in self.program["states"]}
 
     @cached_property
-    def _paths(self) -> dict[str, StateOutline]:
+    def paths(self) -> dict[str, StateOutline]:
         return {state.path: state for state in self.outline.states if state.path}
 
     def find(self, name: str) -> StateOutline | None:
         """Return a state by its name, else by its path."""
-        return self.outline.state(name) or self._paths.get(name)
-
-    def find_path(self, path: str) -> StateOutline | None:
-        """Return a state by the keys that lead to it from the top."""
-        return self._paths.get(path)
+        return self.outline.state(name) or self.paths.get(name)
 
     def list_timers(self, state: str) -> list[TimerPart]:
         """List the timers that a state arms, in document order."""

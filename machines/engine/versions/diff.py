@@ -75,14 +75,6 @@ class DefinitionDiff:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        return {
-            "machine": self.machine,
-            "a": self.a,
-            "b": self.b,
-            "verdict": self.verdict,
-            "counts": self.counts,
-            "changes": [change.as_dict() for change in self.changes],
-            "text": self.text,
-            "old_parts": self.old_parts,
-            "new_parts": self.new_parts,
-        }
+        names = ("machine", "a", "b", "verdict", "counts", "text", "old_parts", "new_parts")
+        changes = [change.as_dict() for change in self.changes]
+        return {name: getattr(self, name) for name in names} | {"changes": changes}

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import json
 import secrets
+import sys
 import time
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from machines.engine.connection import waiting
 from machines.engine.connection.calls import Caller
-from machines.engine.connection.replies import Status, refuse
+from machines.engine.connection.replies import Status, require_ok
 from machines.engine.errors import STALE_PLAN, BadInput, EngineUnavailable, PlanError, UnknownMachine
 from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
-from machines.engine.publishing.growth import Growth
+from machines.engine.publishing.machine_meta import Growth
 
-from .id_set import IdSet
 from .planning.plan import MigrationPlan
 from .records import REFUSED, DryRun, MigrationClass, RefusedInstance
 
@@ -255,8 +256,7 @@ class FleetWalk:
             return self._call(partition, *words, is_again=True)
         if reply[0] == Status.STALE:
             raise PlanError(f"the plan has gone stale: {reply[1]}; nothing was changed", code=STALE_PLAN)
-        if reply[0] != Status.OK:
-            refuse("sb_classify", reply)
+        require_ok("sb_classify", reply)
         listed = len(reply) - 5 if words[0] == "list" else sum(len(ids) for ids in reply[6::2])
         self.pace.end((int(reply[2]) + CALL_US + ID_US * listed) / 1e6)
         return reply
@@ -264,3 +264,62 @@ class FleetWalk:
 
 def _encode(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+_MASK = 2**64 - 1
+_FIRST = 1024  # places at the beginning; a power of two
+
+
+class IdSet:
+    """Remembers ids by a hash of 64 bits that differs from process to process. Of a million ids, two have the same hash
+    once in 37 million sets; the second one then counts as seen."""
+
+    def __init__(self) -> None:
+        self._places = array("Q", bytes(8 * _FIRST))
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def size(self) -> int:
+        """Return the bytes that the set takes."""
+        return sys.getsizeof(self._places)
+
+    def add(self, id: str) -> bool:
+        """Add an id; return False when it was there."""
+        places = self._places
+        mask = len(places) - 1
+        value = hash(id) & _MASK or 1
+        at = value & mask
+        while held := places[at]:
+            if held == value:
+                return False
+            at = (at + 1) & mask
+        places[at] = value
+        self._count += 1
+        if self._count * 5 > mask * 4:
+            self._grow()
+        return True
+
+    def __contains__(self, id: str) -> bool:
+        places = self._places
+        mask = len(places) - 1
+        value = hash(id) & _MASK or 1
+        at = value & mask
+        while held := places[at]:
+            if held == value:
+                return True
+            at = (at + 1) & mask
+        return False
+
+    def _grow(self) -> None:
+        before, size = self._places, 2 * len(self._places)
+        places, mask = array("Q", bytes(8 * size)), size - 1
+        for value in before:
+            if value:
+                at = value & mask
+                while places[at]:
+                    at = (at + 1) & mask
+                places[at] = value
+        self._places = places

@@ -10,12 +10,11 @@ from typing import Any
 from machines.engine import arguments
 from machines.engine.connection import waiting
 from machines.engine.connection.calls import Caller
-from machines.engine.connection.replies import Status, refuse
+from machines.engine.connection.replies import Status, require_ok
 from machines.engine.errors import LOST_VERSION, EngineUnavailable, PlanError, UnknownMachine
 from machines.engine.publishing.catalog import Catalog
 
-from .fleet_walk import FleetWalk
-from .id_set import IdSet
+from .fleet_walk import FleetWalk, IdSet
 from .planning.plan import MigrationPlan
 from .records import KEPT, MOVES, REFUSED, SUSPENDS, Migrated, RefusedInstance
 
@@ -135,8 +134,7 @@ class Mover:
                 raise PlanError(
                     f"the plan has gone stale: {reply[1]}; nothing was changed by this call", code=LOST_VERSION
                 )
-            if reply[0] != Status.OK:
-                refuse("sb_migrate", reply)
+            require_ok("sb_migrate", reply)
             for place in range(int(reply[1])):
                 outcome, version, states, code, reason = map(str, reply[2 + 5 * place : 7 + 5 * place])
                 state = states.replace("\n", ", ")

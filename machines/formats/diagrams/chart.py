@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from machines.engine import limits
-from machines.engine.definitions.report import quote
+from machines.engine.definitions.findings import quote
 from machines.formats.text import Report
 
 from .statements import MARK, Arrow, Close, Line, Note, Region, State, Statement, Text, lines_of

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from machines.engine import limits
-from machines.engine.definitions.findings import Finding
-from machines.engine.definitions.report import quote
+from machines.engine.definitions.findings import Finding, quote
 from machines.formats.conditions import Complain, Conditions, event_name, handler_name, machine_name, message_of
 from machines.formats.diagrams import statements
 from machines.formats.text import Report, shorten_transitions, single, stem

@@ -7,8 +7,7 @@ from typing import Any
 
 from machines import diagrams
 from machines.engine.definitions import Finding, outline
-from machines.engine.definitions.findings import make_finding
-from machines.engine.definitions.report import Path, render
+from machines.engine.definitions.findings import Path, make_finding, render
 
 _MACHINE = {
     "context": "data fields",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from machines.engine.definitions.report import quote
+from machines.engine.definitions.findings import quote
 from machines.formats.text import Report
 
 MARK = "[*]"

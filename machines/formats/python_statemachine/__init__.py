@@ -16,8 +16,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from machines.engine import limits
-from machines.engine.definitions.findings import Finding, make_finding
-from machines.engine.definitions.report import Path, Report, quote
+from machines.engine.definitions.findings import Finding, Path, Report, make_finding, quote
 from machines.formats.conditions import Complain, Conditions, event_name, handler_name, machine_name, message_of
 from machines.formats.text import shorten_transitions, single
 

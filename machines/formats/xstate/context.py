@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from machines.engine import limits
+from machines.engine.definitions.findings import Path, Report, quote
 from machines.engine.definitions.place import Place
-from machines.engine.definitions.report import Path, Report, quote
 from machines.engine.definitions.scope import Branch, Tree
 from machines.engine.expressions import read as parse_expression
 from machines.formats import text

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from machines.engine import expressions
-from machines.engine.definitions.findings import CODES
+from machines.engine.definitions.findings import CODES, quote
 from machines.engine.definitions.place import Place
-from machines.engine.definitions.report import quote
 from machines.formats.javascript.code import ANY, ATOM, BOOLEAN, CHOICE, NUMBER, STRING, Code, literal
 from machines.formats.javascript.operators import as_condition
 from machines.formats.javascript.parsing import (

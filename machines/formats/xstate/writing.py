@@ -11,8 +11,8 @@ from typing import Any
 from machines.engine import expressions
 from machines.engine.definitions import FieldOutline, Finding, Outline, outline
 from machines.engine.definitions.durations import parse_duration
+from machines.engine.definitions.findings import Path, Report, quote
 from machines.engine.definitions.place import PlainCopier
-from machines.engine.definitions.report import Path, Report, quote
 from machines.engine.definitions.scope import Branch, Tree
 from machines.formats.text import single
 from machines.formats.xstate.context import (

@@ -18,8 +18,7 @@ from django.utils.module_loading import autodiscover_modules, import_string
 
 from machines.connections import get_engine
 from machines.engine import SignalboxError, errors, limits
-from machines.engine.jobs.enqueue import build_arguments
-from machines.engine.jobs.records import Enqueue
+from machines.engine.jobs.records import Enqueue, build_arguments
 
 from . import declarations, options, results
 from .framework import BaseTaskBackend, InvalidTask, InvalidTaskBackend, Task, TaskResult, task_backends, task_enqueued

@@ -9,8 +9,7 @@ from typing import Any
 
 from machines.catalog import builtin_machines
 from machines.engine import Engine, SignalboxError
-from machines.engine.jobs.enqueue import build_arguments
-from machines.engine.jobs.records import Enqueue
+from machines.engine.jobs.records import Enqueue, build_arguments
 
 MACHINE = "django_tasks"
 OF_JOBS = ("attempts", "backoff", "lease", "timeout", "jitter", "stop")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from machines.engine.definitions import check, compile, outline
-from machines.engine.definitions.access import REPAIRS
+from machines.engine.definitions.reading.machine_settings import REPAIRS
 from machines.engine.instances.repairs import PREVIEWS
 from machines.formats import dump, read
 from tests.cases import for_each

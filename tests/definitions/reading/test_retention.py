@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from machines.engine.definitions.reading.retention import Retention, find_retention, parse_age
+from machines.engine.definitions.reading.machine_settings import Retention, find_retention, parse_age
 from tests.cases import for_each
 
 DAY = 86_400_000

@@ -2,10 +2,10 @@
 
 import re
 
-from machines.engine import reference
 from machines.engine.connection import library
 from machines.engine.connection.replies import Status
 from tests.cases import for_each
+from tests.docs import engine_reference
 
 FILES = list(library.function_paths().values())
 REQUIRED = ("KEYS", "ARGV", "Returns", "Notifies", "Cost")
@@ -26,7 +26,7 @@ def code_of(path) -> str:
 
 @each_function
 def test_a_header_says_purpose_keys_arguments_replies_notifications_and_cost(path):
-    header = reference.read_header(path)
+    header = engine_reference.read_header(path)
     assert header.purpose, "its purpose in one sentence"
     assert header.purpose.endswith(".")
     assert [name for name in REQUIRED if not header.fields.get(name)] == []
@@ -40,14 +40,14 @@ def test_a_file_is_opened_by_its_own_name(path):
 
 @each_function
 def test_every_word_a_function_returns_is_one_that_python_knows(path):
-    assert returned(reference.read_header(path)) <= set(Status)
+    assert returned(engine_reference.read_header(path)) <= set(Status)
 
 
 @each_function
 def test_every_word_the_body_names_stands_in_its_header(path):
     words = dict(re.findall(r"^replies\.([A-Z_]+) = '([A-Z]+)'", _replies(), re.MULTILINE))
     named = {words[name] for name in re.findall(r"replies\.([A-Z_]+)", code_of(path))}
-    assert named <= returned(reference.read_header(path))
+    assert named <= returned(engine_reference.read_header(path))
 
 
 def _replies() -> str:
@@ -59,7 +59,7 @@ def test_lua_and_python_know_the_same_words():
 
 
 def test_every_word_is_returned_by_some_function():
-    assert set().union(*(returned(header) for header in reference.read_headers())) == set(Status)
+    assert set().union(*(returned(header) for header in engine_reference.read_headers())) == set(Status)
 
 
 @each_function
@@ -74,16 +74,18 @@ def test_python_calls_no_function_that_is_not_there():
 
 @each_function
 def test_a_function_flagged_no_writes_writes_nothing_and_any_other_has_no_flag(path):
-    flags = reference.read_header(path).fields.get("flags", "")
+    flags = engine_reference.read_header(path).fields.get("flags", "")
     assert flags in ("", "no-writes", "no-writes, allow-cross-slot-keys")
     if flags:
-        assert reference.read_header(path).fields["Notifies"] == "nothing"
+        assert engine_reference.read_header(path).fields["Notifies"] == "nothing"
 
 
 @each_function
 def test_every_argument_that_is_read_is_numbered_in_the_header(path):
     read = {int(number) for number in re.findall(r"ARGV\[(\d+)\]", code_of(path))}
-    listed = {int(number) for number in re.findall(r"(?:^|· )(\d+) ", reference.read_header(path).fields["ARGV"])}
+    listed = {
+        int(number) for number in re.findall(r"(?:^|· )(\d+) ", engine_reference.read_header(path).fields["ARGV"])
+    }
     assert read <= listed
 
 

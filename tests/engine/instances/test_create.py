@@ -3,7 +3,7 @@
 import pytest
 
 from machines.engine import BadInput, BadPayload, InstanceExists, Refused, UnknownMachine
-from machines.engine.ids import codec
+from machines.engine.ids import is_id
 from machines.engine.pattern_keys import PatternKeys
 from tests.cases import for_each
 from tests.engine.builders import NOW, counter, door, errand, fields, machine, publish, started
@@ -24,7 +24,7 @@ def test_without_an_id_it_gets_one_of_its_own(engine):
     publish(engine, door())
     ids = [engine.create("door").id for _ in range(20)]
     assert ids == sorted(set(ids))
-    assert all(codec.is_id(id) for id in ids)
+    assert all(is_id(id) for id in ids)
 
 
 def test_without_an_id_of_its_own_a_key_sent_twice_makes_one_instance(engine):

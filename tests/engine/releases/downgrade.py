@@ -33,10 +33,10 @@ def steps(url):
 
 if __name__ == "__main__":
     if sys.argv[2:]:
-        from machines.engine import layout
+        from machines.engine import data_layout
         from machines.engine.connection import library
 
         known = int(sys.argv[2])
-        library.RELEASE, layout.LAYOUT, library.NAME = known, known, library.FAMILY
-        layout.check.__defaults__ = (known,)
+        library.RELEASE, data_layout.LAYOUT, library.NAME = known, known, library.FAMILY
+        data_layout.check.__defaults__ = (known,)
     print(json.dumps(dict(steps(sys.argv[1]))))  # noqa: T201

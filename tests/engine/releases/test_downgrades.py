@@ -9,14 +9,14 @@ import pytest
 import redis
 
 from dashboard.serving.checks.redis_accounts import ACCOUNTS
-from machines.engine import Engine, errors, layout
+from machines.engine import Engine, data_layout, errors
 from machines.engine.connection import library
 from machines.engine.connection.library_loader import read_held
 from machines.management import library_command
 from tests.engine.builders import door, publish
 from tests.engine.releases.test_side_by_side import ROOT, THIS, Process, as_release
 
-NEXT_NAME = f"{library.FAMILY}_{layout.READER + 1}"  # the library of a release with the next layout
+NEXT_NAME = f"{library.FAMILY}_{data_layout.READER + 1}"  # the library of a release with the next layout
 PASSWORD = "a-password"
 
 
@@ -38,7 +38,7 @@ def of_next_release(serves=0):
 def put_next_release(engine, serves=0):
     engine.client.function_delete(library.NAME)
     engine.client.function_load(of_next_release(serves))
-    engine.client.hset(engine.keys.layout, mapping={"number": layout.LAYOUT + 1, "reader": layout.LAYOUT + 1})
+    engine.client.hset(engine.keys.layout, mapping={"number": data_layout.LAYOUT + 1, "reader": data_layout.LAYOUT + 1})
 
 
 def run_before(before, url):
@@ -110,12 +110,12 @@ def test_a_history_that_only_an_older_library_is_there_for_is_an_error_with_a_na
 
 def test_a_release_of_an_older_layout_neither_starts_nor_loads(own_server, data):
     before = kept(data)
-    found = run_of_layout(layout.LAYOUT - 1, own_server.url)
+    found = run_of_layout(data_layout.LAYOUT - 1, own_server.url)
     assert {row[0] + row[1] for row in found.values()} == {"EngineFaultSB512"}
     assert all("no downgrade" in row[2] and "Start the newer release" in row[2] for row in found.values())
     assert read_held(data.client).is_ours
     data.client.function_flush()  # even where nothing is there
-    assert {row[1] for row in run_of_layout(layout.LAYOUT - 1, own_server.url).values()} == {"SB512"}
+    assert {row[1] for row in run_of_layout(data_layout.LAYOUT - 1, own_server.url).values()} == {"SB512"}
     assert data.client.function_list() == []
     assert kept(data) == before
 
@@ -176,7 +176,7 @@ def test_a_number_of_the_layout_that_cannot_be_read_is_refused_with_the_way_back
         ) as caught:
             call()
         assert caught.value.code == "SB514"
-    data.client.hset(data.keys.layout, mapping={"number": layout.LAYOUT, "reader": layout.READER} | before)
+    data.client.hset(data.keys.layout, mapping={"number": data_layout.LAYOUT, "reader": data_layout.READER} | before)
     assert late.get("door", "x").state == "Shut"
     late.client.close()
 
@@ -229,10 +229,10 @@ def test_the_page_has_the_table_of_what_older_releases_did_here(before, own_serv
     data.client.function_flush()
     outcomes["the same, where the server had lost the library"] = run_before(before, url)
     data.load_library()
-    outcomes[f"one that knows layout {layout.LAYOUT - 1}"] = run_of_layout(layout.LAYOUT - 1, url)
+    outcomes[f"one that knows layout {data_layout.LAYOUT - 1}"] = run_of_layout(data_layout.LAYOUT - 1, url)
     put_next_release(data)
-    outcomes[f"this one (layout {layout.LAYOUT}), on data of layout {layout.LAYOUT + 1}"] = run_of_layout(
-        layout.LAYOUT, url
+    outcomes[f"this one (layout {data_layout.LAYOUT}), on data of layout {data_layout.LAYOUT + 1}"] = run_of_layout(
+        data_layout.LAYOUT, url
     )
     rows = [
         f"| {name} | {' | '.join(describe(found[step]) for step in ('fire', 'history', 'load'))} |"

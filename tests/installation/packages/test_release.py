@@ -16,7 +16,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from machines import __version__
-from machines.engine import layout
+from machines.engine import data_layout
 from machines.engine.connection import library
 from tests.installation.packages.conftest import build
 from tests.installation.processes import ROOT
@@ -56,7 +56,7 @@ def test_the_table_of_upgrades_says_what_the_code_says():
     version, date, number, release, pythons, djangos, _ = rows[0].split(" | ")
     assert version == __version__
     assert f"## {version} ({date})" in (ROOT / "CHANGELOG.md").read_text()
-    assert (int(number), int(release)) == (layout.LAYOUT, library.RELEASE)
+    assert (int(number), int(release)) == (data_layout.LAYOUT, library.RELEASE)
     kinds = "\n".join(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"])
     supported = re.findall(r"Python :: (3\.\d+)", kinds)
     assert pythons == f"{supported[0]} to {supported[-1]}"

@@ -16,8 +16,7 @@ from dashboard.site.log_format import Asked, Line
 from machines.audit.entries import record
 from machines.audit.request_context import given_id, request_id, run_in_own_context
 from machines.connections import get_engine
-from machines.engine.ids import codec
-from machines.engine.ids.codec import decode, encode_local
+from machines.engine.ids import decode, encode_local, is_id
 from machines.models import AuditEntry
 from tests.configuration import configure
 from tests.installation.processes import eventually
@@ -93,7 +92,7 @@ def test_what_a_sender_calls_it_is_written_beside_ours_and_never_in_its_place(cl
     id = client.get("/nowhere/", headers={"X-Request-Id": given}).headers["X-Request-Id"]
     logging.getLogger("dashboard").warning("after it")
     assert id != given
-    assert codec.is_id(id)
+    assert is_id(id)
     with_it = [line for line in log.getvalue().splitlines() if id in line]
     assert [line.partition(id)[2].partition("]")[0] for line in with_it] == [written]
     assert "WARNING dashboard: after it" in log.getvalue()
@@ -110,7 +109,7 @@ async def test_a_socket_has_one_from_its_handshake_on(prefix, transactional_db):
     await stranger.send_input({"type": "websocket.connect"})
     accepted = await stranger.receive_output(timeout=60)
     ids = [value.decode() for name, value in accepted["headers"] if name == b"x-request-id"]
-    assert [codec.is_id(id) for id in ids] == [True]
+    assert [is_id(id) for id in ids] == [True]
     stranger.stop()
 
 
@@ -175,7 +174,7 @@ def test_an_instance_from_the_form_has_such_an_id_and_twice_is_once(as_, ready, 
     for _ in range(2):
         answer = client.post("/machines/activation/create/", form)
     assert answer.url == f"/machines/activation/instances/{form['key']}/"
-    assert codec.is_id(form["key"])
+    assert is_id(form["key"])
     assert sum(engine.counts("activation").values()) == 1
 
 

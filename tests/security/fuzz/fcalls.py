@@ -10,7 +10,7 @@ import redis
 
 from machines.engine import Engine
 from machines.engine.connection import library
-from machines.engine.reference import read_header
+from tests.docs.engine_reference import read_header
 from tests.faults.audit import look
 
 from . import damage, words, world

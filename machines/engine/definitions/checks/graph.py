@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from machines.engine.definitions.findings import Report, quote
 from machines.engine.definitions.model import Machine, State, Transition
-from machines.engine.definitions.report import Report, quote
-
-
-def find_reachable(machine: Machine) -> set[str]:
-    """Return every state that can become active, and every history state a transition leads to."""
-    return _Reach(machine).all()
 
 
 class _Reach:
@@ -96,13 +91,11 @@ def _left_parallels(machine: Machine) -> set[str]:
     for state in machine.states.values():
         targets = [name for t in state.all_transitions if not t.never_holds for name in t.targets]
         for around in machine.lineage(state.name)[1:] if targets else ():
-            if around.kind == "parallel" and any(_is_outside(name, around, machine) for name in targets):
+            if around.kind == "parallel" and any(
+                name == around.name or not machine.contains(around.name, name) for name in targets
+            ):
                 found.add(around.name)
     return found
-
-
-def _is_outside(name: str, parallel: State, machine: Machine) -> bool:
-    return name == parallel.name or not machine.contains(parallel.name, name)
 
 
 def _is_left(leaf: State, left: set[str], machine: Machine) -> bool:
@@ -142,7 +135,7 @@ def review(machine: Machine, report: Report) -> None:
 
 
 def _check_ways(machine: Machine, report: Report) -> None:
-    found = find_reachable(machine)
+    found = _Reach(machine).all()
     for state in machine.states.values():
         if state.name not in found and (state.parent is None or state.parent in found):
             report.add("SB201", state.path, f"no transition leads to the state {quote(state.name)}")

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from machines.engine.definitions.fields import describe_types as declared_words
+from machines.engine.definitions.findings import Path, Report
 from machines.engine.definitions.model import Action, Machine, flatten_actions
-from machines.engine.definitions.report import Path, Report
 from machines.engine.expressions import FUNCTIONS, Node
 
 from .references import Payloads, PayloadTypes, find_spots
@@ -197,7 +197,7 @@ def review(machine: Machine, report: Report) -> None:
         if not spot.expression.problems:
             Inference(data, spot.payload, _complain_at(spot.path, report)).types(spot.expression.tree)
     payloads = Payloads(machine)
-    for action in flatten_actions(machine.start.actions if machine.root is None else ()):
+    for action in machine.begun:
         _check(action, data, None, report)
     for state in machine.states.values():
         for invoke in state.invokes:

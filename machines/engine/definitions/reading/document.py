@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from machines.engine import limits
-from machines.engine.definitions.access import read_accepts, read_approval
 from machines.engine.definitions.checks.review import review
 from machines.engine.definitions.fields import read_context, read_events
+from machines.engine.definitions.findings import Path, Report, quote
 from machines.engine.definitions.model import Machine, Start, State
 from machines.engine.definitions.place import BROKEN, Place, PlainCopier, TooLarge, show_path
-from machines.engine.definitions.report import Report, quote
+from machines.engine.definitions.reading.machine_settings import read_accepts, read_approval
 from machines.engine.definitions.scope import Scope, Tree
 from machines.engine.definitions.values import read_value
 
-from .embedded_machines import list_embedded, list_embedded_names
-from .indexes import read_index
+from ..place import require_key
 from .invokes import read_queues
-from .naming import require_key
-from .properties import read_properties
-from .retention import read_retention
-from .schedules import read_schedules
+from .machine_settings import read_index, read_properties, read_retention, read_schedules
 from .states import MACHINE_KEYS, read_root, read_states
 
 KEYS = (
@@ -202,3 +199,37 @@ def _read_id(place: Place) -> str:
     if id is not None and (why := limits.check_machine_name(id)) is not None:
         found.error("SB107", f"the machine name {quote(id)} {why}")
     return id or ""
+
+
+def list_embedded(definition: object) -> dict[str, Any]:
+    """List the embedded definitions by their short names, unchanged."""
+    found = definition.get("machines") if isinstance(definition, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def list_embedded_names(definition: object, path: Path = ()) -> Iterator[tuple[Path, str, str]]:
+    """List path, short name and full name of every embedded machine, at any depth."""
+    id = definition.get("id") if isinstance(definition, dict) else None
+    for name, inner in list_embedded(definition).items() if isinstance(id, str) else ():
+        if isinstance(inner, dict):
+            below = (*path, "machines", name)
+            yield below, name, f"{id}.{name}"
+            yield from list_embedded_names(inner | {"id": f"{id}.{name}"}, below)
+
+
+def find_embedded(definition: object) -> dict[str, dict[str, Any]]:
+    """Return all embedded machines by full name (``<id>.<name>``), with those ids, in publish order.
+
+    A machine inside an embedded one comes before it. Publish each of them without its own embedded machines: those are
+    all in the result.
+    """
+    id = definition.get("id") if isinstance(definition, dict) else None
+    if not isinstance(id, str):
+        return {}
+    result: dict[str, dict[str, Any]] = {}
+    for name, inner in list_embedded(definition).items():
+        if isinstance(inner, dict):
+            named = inner | {"id": f"{id}.{name}"}
+            result |= find_embedded(named)
+            result[named["id"]] = named
+    return result

@@ -4,23 +4,21 @@ machine's queues."""
 from __future__ import annotations
 
 from machines.engine import limits, rates
+from machines.engine.definitions.findings import quote
 from machines.engine.definitions.model import Invoke, Limit, Transition, Value
 from machines.engine.definitions.place import Place
-from machines.engine.definitions.report import quote
 from machines.engine.definitions.scope import Scope
 from machines.engine.definitions.values import read_expression, read_object
 
-from .actions import read_actions
-from .naming import require_key
+from ..place import require_key
+from .actions import WORK_HINTS, WORK_KEYS, read_actions, read_work
 from .transitions import read_transitions
-from .work import HINTS, read_work
-from .work import KEYS as WORK_KEYS
 
 MACHINE = "machine:"
 _OF_WORK = ("queue", *WORK_KEYS)
 _OF_MACHINES = ("autoforward", "finalize", "idlocation")
 KEYS = ("src", "id", "input", "onDone", "onError", *_OF_WORK, *_OF_MACHINES, "description", "meta")
-_HINTS = HINTS | {"onFailure": 'write "onError"', "onSuccess": 'write "onDone"'}
+_HINTS = WORK_HINTS | {"onFailure": 'write "onError"', "onSuccess": 'write "onDone"'}
 
 
 def read_invokes(place: Place | None, scope: Scope) -> tuple[tuple[Invoke, ...], tuple[Transition, ...]]:
@@ -145,8 +143,8 @@ def _read_limit(place: Place) -> Limit:
     place.refuse_unknown(("concurrency", "rate", "description"), _QUEUE_HINTS)
     concurrency, rate = place.get("concurrency"), place.get("rate")
     at_a_time = concurrency.whole(1, limits.MAX_CONCURRENCY) if concurrency else None
-    text = rate.text("a rate", rates.HINT) if rate else None
+    text = rate.text("a rate", rates.RATE_HINT) if rate else None
     parsed = rates.parse_rate(text) if text is not None else None
     if rate is not None and text is not None and parsed is None:
-        rate.error("SB113", f"{quote(text)} is no rate", rates.HINT)
+        rate.error("SB113", f"{quote(text)} is no rate", rates.RATE_HINT)
     return Limit(at_a_time, *(parsed or (0, 0)))

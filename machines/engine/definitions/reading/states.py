@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from machines.engine import limits
 from machines.engine.definitions.durations import read_duration
+from machines.engine.definitions.findings import quote
 from machines.engine.definitions.model import Action, Start, State, Value
 from machines.engine.definitions.place import Place, show_path
-from machines.engine.definitions.report import quote
 from machines.engine.definitions.scope import KINDS, Branch, Scope
 from machines.engine.definitions.values import read_value
 

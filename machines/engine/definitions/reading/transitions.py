@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from machines.engine import limits
 from machines.engine.definitions.durations import read_after
+from machines.engine.definitions.findings import quote
 from machines.engine.definitions.model import Cause, Transition
 from machines.engine.definitions.place import Place, show_path
-from machines.engine.definitions.report import quote
 from machines.engine.definitions.scope import Scope
 from machines.engine.definitions.values import read_guard
 

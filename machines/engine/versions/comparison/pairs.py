@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from machines.engine.definitions import StateOutline, render
 from machines.engine.versions.content import VersionContent
-from machines.engine.versions.planning.matching import MOST_COMPARISONS, Features, compare, describe_states, find_same
+from machines.engine.versions.planning.mapping import MOST_COMPARISONS, Features, compare, describe_states, find_same
 
 SAME_SHAPE = 0.55  # a score from which two states without a counterpart are one that was renamed
 SAME_CHILDREN = 0.6  # the common part of their children from which compound states are one
@@ -120,3 +122,31 @@ def locate_state(version: VersionContent, state: StateOutline) -> tuple[str | in
 def render_state(version: VersionContent, state: StateOutline, *below: str | int) -> str:
     """Format the path of a state, or of something below it."""
     return render((*locate_state(version, state), *below))
+
+
+def strip(node: Any) -> Any:
+    """Return a part of a program without the source texts of its guards."""
+    if isinstance(node, list):
+        if len(node) == 3 and node[0] == "because" and isinstance(node[1], str):
+            return strip(node[2])
+        return [strip(one) for one in node]
+    if isinstance(node, dict):
+        return {key: strip(one) for key, one in node.items() if key != "text"}
+    return node
+
+
+def freeze(node: Any) -> str:
+    """Return a text that is equal for equal parts."""
+    return json.dumps(strip(node), sort_keys=True, ensure_ascii=False)
+
+
+def freeze_source(value: Any) -> str:
+    """Return a text that is equal for equal parts of documents; the order of keys has no meaning."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def show(value: Any) -> str:
+    """Format a value of a definition in a line."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -10,9 +10,8 @@ from machines.engine.definitions.durations import format_duration
 from machines.engine.versions.content import VersionContent
 from machines.engine.versions.diff import CHANGES, COMPATIBLE, NEEDS_MAPPING, Change
 
-from .pairs import Pair, Pairs, locate_state, render_state
+from .pairs import Pair, Pairs, freeze, locate_state, render_state, show
 from .transition_changes import compare_transitions
-from .trees import freeze, show
 
 
 def compare_states(pairs: Pairs) -> Iterator[Change]:

@@ -11,8 +11,7 @@ from machines.engine.definitions import StateOutline, TransitionOutline, render
 from machines.engine.versions.content import VersionContent
 from machines.engine.versions.diff import CHANGES, COMPATIBLE, Change
 
-from .pairs import Pair, Pairs, locate_state
-from .trees import freeze
+from .pairs import Pair, Pairs, freeze, locate_state
 
 KEYS = {"on": "on", "after": "after", "always": "always", "done": "onDone", "error": "onError", "state done": "onDone"}
 

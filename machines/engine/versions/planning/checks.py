@@ -7,8 +7,8 @@ from typing import Any
 
 from machines.engine.definitions import Finding, Outline, quote, render
 from machines.engine.definitions.fields import describe_types as describe_declared
+from machines.engine.definitions.findings import Report
 from machines.engine.definitions.outline import is_match
-from machines.engine.definitions.report import Report
 from machines.engine.versions.content import MOST_CONFIGURATIONS, VersionContent
 
 from . import values

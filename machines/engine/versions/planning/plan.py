@@ -11,13 +11,12 @@ from typing import Any
 from machines.engine.definitions import Finding
 from machines.engine.errors import PlanError
 
-from .document import check_document, make_plan_finding
-from .matching import Suggestion
-from .options import PlanOptions
+from .document import PlanOptions, check_document, make_plan_finding
 from .values import compile_value
 
 FORMAT = 1
 """The format of the program of a plan, and of its JSON."""
+Suggestion = tuple[str, str, float, str]  # old state, new state, score from 0 to 1, why
 
 
 @dataclass(frozen=True, kw_only=True)

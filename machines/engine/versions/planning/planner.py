@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from machines.engine.definitions import Finding, quote, render
-from machines.engine.definitions.report import Report
+from machines.engine.definitions.findings import Report
 from machines.engine.errors import PlanError
 from machines.engine.versions.content import VersionContent
 
 from . import checks
-from .document import make_plan_finding
+from .document import PlanOptions, check_options, make_plan_finding
 from .mapping import Targets, map_version
-from .options import PlanOptions, check_options
 from .plan import MigrationPlan, SourcePlan
 
 Explicit = dict[str, Targets | None]

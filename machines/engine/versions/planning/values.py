@@ -8,9 +8,9 @@ from typing import Any
 
 from machines.engine.definitions import FieldOutline
 from machines.engine.definitions.checks.types import NULL, Inference, Types, describe_types, is_impossible
+from machines.engine.definitions.findings import Report, quote
 from machines.engine.definitions.model import Value
 from machines.engine.definitions.place import Place, PlainCopier, TooLarge
-from machines.engine.definitions.report import Report, quote
 from machines.engine.definitions.values import read_value
 from machines.engine.expressions import Expression, Node, Use
 from machines.engine.expressions.translator import INSTANCE_FACTS

@@ -180,9 +180,10 @@ def _map_transitions(tree: _Tree) -> dict[str, str]:
     found: dict[str, str] = {}
     for state, other in tree.pairs():
         left, waiting = list(_list_transitions(state)), list(_list_transitions(other))
-        for same in (_is_equal_transition, _has_equal_target):
+        for with_guard in (True, False):
             for transition in list(left):
-                match = next((one for one in waiting if same(tree, transition, one)), None)
+                fits = (one for one in waiting if not with_guard or one.get("guard") == transition.get("guard"))
+                match = next((one for one in fits if _has_equal_target(tree, transition, one)), None)
                 if match is not None:
                     found[transition["id"]] = match["id"]
                     left.remove(transition)
@@ -199,10 +200,6 @@ def _has_equal_target(tree: _Tree, old: Mapping[str, Any], new: Mapping[str, Any
     was = [tree.name_of(state) for state in _list_targets(tree.old, old)]
     now = [state["name"] for state in _list_targets(tree.new, new)]
     return _describe_cause(old) == _describe_cause(new) and was == now
-
-
-def _is_equal_transition(tree: _Tree, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    return old.get("guard") == new.get("guard") and _has_equal_target(tree, old, new)
 
 
 def _list_shared_fields(old: Program, new: Program) -> tuple[str, ...]:

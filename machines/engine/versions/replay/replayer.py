@@ -13,7 +13,7 @@ from typing import Any
 from machines.engine import arguments
 from machines.engine.connection import waiting
 from machines.engine.connection.calls import Caller
-from machines.engine.connection.replies import Status, refuse
+from machines.engine.connection.replies import Status, require_ok
 from machines.engine.definitions import CompiledDefinition, compile_definition
 from machines.engine.errors import BadInput, DefinitionError, UnknownMachine
 from machines.engine.keys import Partition
@@ -21,8 +21,7 @@ from machines.engine.publishing.catalog import Catalog
 from machines.engine.versions.records import OWN_VERSION, TRIMMED, Divergence, Replay, StepOutcome
 
 from .correspondence import check_states, compare_programs, read_states
-from .history_walk import History, HistoryWalk
-from .recorded_migration import RecordedMove, map_states
+from .history_walk import History, HistoryWalk, RecordedMove, map_states
 
 TOGETHER = 100  # instances of which the histories are read and replayed together
 STEPS = 100  # of one call, which ends after a few ms in any case: those that are left are sent again
@@ -117,7 +116,9 @@ class Replayer:
             version=comparer.number,
             instances=tally.instances,
             steps=tally.steps,
-            divergences=tally.list_divergences(),
+            divergences=sorted(
+                tally.classes.values(), key=lambda one: (-one.count, one.version, one.configuration, one.event)
+            ),
             untold=dict(sorted(tally.untold.items())),
             skipped=tally.skipped,
         )
@@ -212,9 +213,7 @@ class Replayer:
         reply = self._caller.call("sb_replay", root, text, rules, *words)
         if reply[0] == Status.NO_MACHINE:
             self._catalog.forget(self._machine)
-            raise UnknownMachine(self._machine)
-        if reply[0] != Status.OK:
-            refuse("sb_replay", reply)
+        require_ok("sb_replay", reply, self._machine)
         for task, answer in zip(chosen, reply[1:], strict=False):
             _advance(task, json.loads(answer))
 
@@ -255,7 +254,7 @@ class _Tally:
     def __init__(self) -> None:
         self.instances = self.steps = self.skipped = 0
         self.untold: Counter[str] = Counter()
-        self._classes: dict[tuple[Any, ...], Divergence] = {}
+        self.classes: dict[tuple[Any, ...], Divergence] = {}
 
     def add(self, task: _Task) -> None:
         self.steps += task.compared
@@ -267,20 +266,16 @@ class _Tally:
     def _add_divergence(self, id: str, found: Mapping[str, Any]) -> None:
         kinds, source = tuple(found["kinds"]), tuple(found["source"])
         key = (int(found["version"]), source, found["event"], kinds)
-        known = self._classes.get(key)
+        known = self.classes.get(key)
         if known is not None:
             examples = known.examples if len(known.examples) == EXAMPLES else (*known.examples, id)
-            self._classes[key] = replace(known, count=known.count + 1, examples=examples)
+            self.classes[key] = replace(known, count=known.count + 1, examples=examples)
             return
         expected, actual = _read_outcome(found["expected"]), _read_outcome(found["actual"])
-        self._classes[key] = Divergence(
+        self.classes[key] = Divergence(
             1, key[0], source, found["event"], kinds, expected, actual,
             example=id, step=int(found["step"]), at=int(found["at"]), examples=(id,),
         )  # fmt: skip
-
-    def list_divergences(self) -> list[Divergence]:
-        """List the classes, the largest first."""
-        return sorted(self._classes.values(), key=lambda one: (-one.count, one.version, one.configuration, one.event))
 
 
 def _read_outcome(found: Mapping[str, Any]) -> StepOutcome:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from machines.engine.connection.calls import Caller, keep_available
-from machines.engine.connection.replies import Status, refuse
-from machines.engine.errors import EngineUnavailable, UnknownMachine
+from machines.engine.connection.replies import require_ok
+from machines.engine.errors import EngineUnavailable
 from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
-from machines.engine.publishing.version_policy import PolicyTexts
+from machines.engine.publishing.machine_meta import PolicyTexts
 from machines.engine.records import PartialList
 
 from .records import StateTime, VersionFigures, read_version, read_withdrawn
@@ -58,10 +58,7 @@ class FigureReader:
                     raise reply
                 missing.append(root)
                 continue
-            if reply[0] == Status.NO_MACHINE:
-                raise UnknownMachine(machine)
-            if reply[0] != Status.OK:
-                refuse("sb_versions", reply)
+            require_ok("sb_versions", reply, machine)
             found.append(json.loads(reply[1]))
         return found, missing
 
@@ -91,9 +88,7 @@ class FigureReader:
                 return fresh
 
     def _count(self, partition: Partition, action: str, ids: Sequence[str]) -> tuple[int, bool]:
-        reply = self._caller.call("sb_version_count", partition.root, action, *ids)
-        if reply[0] != Status.OK:
-            refuse("sb_version_count", reply)
+        reply = require_ok("sb_version_count", self._caller.call("sb_version_count", partition.root, action, *ids))
         return int(reply[1]), str(reply[2]) == "1"
 
 

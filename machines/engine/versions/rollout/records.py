@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, field
 from typing import Any, Self
 
 from machines.engine.errors import BadInput
-from machines.engine.publishing.version_policy import PolicyTexts
+from machines.engine.publishing.machine_meta import PolicyTexts
 
 HUNDREDTHS = 100  # of a percent, in which a share is stored
 

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from machines.engine.definitions.checks.references import Payloads
-from machines.engine.definitions.findings import Finding
+from machines.engine.definitions.findings import Finding, Path
 from machines.engine.definitions.model import MISSING, Action, Case, Field, Invoke, Start, State, Transition, Value
-from machines.engine.definitions.reading.document import read_document
-from machines.engine.definitions.reading.embedded_machines import list_embedded
-from machines.engine.definitions.report import Path
+from machines.engine.definitions.reading.document import list_embedded, read_document
 from machines.engine.errors import DefinitionError
 from machines.formats.scxml.elements import MACHINE, MACHINE_KEYS, OURS, SCXML
 from machines.formats.text import single

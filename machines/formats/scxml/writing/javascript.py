@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from machines.engine.definitions.checks.references import PayloadTypes
 from machines.engine.definitions.checks.types import Inference, Types
-from machines.engine.definitions.report import Path
+from machines.engine.definitions.findings import Path
 from machines.engine.expressions import Node
 from machines.formats.javascript.calls import SAME_FUNCTIONS, SAME_METHODS, SAME_OF_NUMBERS
 from machines.formats.javascript.code import ATOM, Code

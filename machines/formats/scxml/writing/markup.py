@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from machines.engine.definitions.checks.references import PayloadTypes
+from machines.engine.definitions.findings import Path, Report, quote
 from machines.engine.definitions.model import Machine
-from machines.engine.definitions.report import Path, Report, quote
 from machines.formats.scxml.reading.survey import RESERVED
 from machines.formats.text import Names
 

@@ -9,8 +9,8 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from machines.engine.definitions.durations import parse_duration
+from machines.engine.definitions.findings import quote
 from machines.engine.definitions.place import Place
-from machines.engine.definitions.report import quote
 from machines.engine.expressions import read as parse_expression
 from machines.formats.javascript import array_methods
 from machines.formats.xstate import expressions

@@ -13,9 +13,8 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from machines.engine import limits
-from machines.engine.definitions.findings import Finding, make_finding
+from machines.engine.definitions.findings import Finding, Path, Report, make_finding, quote, render
 from machines.engine.definitions.place import Place, PlainCopier, TooLarge
-from machines.engine.definitions.report import Path, Report, quote, render
 from machines.formats.javascript.code import ANY, Kinds, kinds_of
 from machines.formats.json import read as read_json
 from machines.formats.text import stem

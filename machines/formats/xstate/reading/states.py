@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from machines.engine import limits
+from machines.engine.definitions.findings import quote
 from machines.engine.definitions.place import Place
 from machines.engine.definitions.reading.invokes import make_default_id
-from machines.engine.definitions.report import quote
 from machines.formats.text import single
 from machines.formats.xstate.context import (
     DONE_INVOKE,

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from machines.engine.definitions.findings import quote
 from machines.engine.definitions.place import Place
-from machines.engine.definitions.report import quote
 from machines.formats.text import single
 from machines.formats.xstate.context import (
     DONE_INVOKE,

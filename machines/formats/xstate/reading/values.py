@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from machines.engine.definitions.findings import Report, quote
 from machines.engine.definitions.place import Place
-from machines.engine.definitions.report import Report, quote
 from machines.engine.expressions import read as parse_expression
 from machines.formats.xstate import expressions
 from machines.formats.xstate.context import Scope, unbrace

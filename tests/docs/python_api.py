@@ -1,6 +1,6 @@
 """Renders docs/python-api.md from the source: engines, records, errors and the model field, with their docstrings.
 
-python -m machines.engine.python_reference docs/python-api.md
+python -m tests.docs.python_api docs/python-api.md
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any, is_typeddict
 
 import machines.engine as public
+from machines.engine import errors
+from machines.engine.aio import async_engine
+from machines.engine.aio.calls import LEFT_OUT
+from machines.engine.aio.method_generator import PARTS
+from machines.engine.engine import Engine
 
-from . import errors
-from .aio import async_engine
-from .aio.calls import LEFT_OUT
-from .aio.method_generator import PARTS
-from .engine import Engine
-
-FIELDS = Path(__file__).resolve().parents[1] / "fields.py"
+FIELDS = Path(__file__).resolve().parents[2] / "machines" / "fields.py"
 HOOKS = frozenset(
     [
         "check", "contribute_to_class", "deconstruct", "facts", "formfield", "from_db_value", "get_db_prep_save",
@@ -156,9 +155,7 @@ def _write_error(owner: type[errors.SignalboxError]) -> str:
 
 
 def list_field_entries(path: Path = FIELDS) -> list[Entry]:
-    """List what ``machines.fields`` exports, with the public methods of its classes; nothing where it is missing."""
-    if not path.exists():
-        return []
+    """List what ``machines.fields`` exports, with the public methods of its classes."""
     module = ast.parse(path.read_text(encoding="utf-8"))
     found: list[Entry] = []
     for name in _list_exports(module):
@@ -219,12 +216,9 @@ def render() -> str:
             own.append(entry)
     parts = [
         "# Python API",
-        "Made from the source by `python -m machines.engine.python_reference docs/python-api.md`; do not edit by hand.",
+        "Made from the source by `python -m tests.docs.python_api docs/python-api.md`; do not edit by hand.",
         "Everything here is imported from `machines.engine`, but for [the model field](#the-model-field). Times are ms "
-        "since the epoch, durations ms, unless a text says seconds. [Errors](#errors) say which calls may be repeated."
-        if FIELDS.exists()
-        else "Everything here is imported from `machines.engine`. Times are ms since the epoch, durations ms, unless a "
-        "text says seconds. [Errors](#errors) say which calls may be repeated.",
+        "since the epoch, durations ms, unless a text says seconds. [Errors](#errors) say which calls may be repeated.",
         "## Engines",
         _write_class(Engine),
         "### AsyncEngine",

@@ -1,4 +1,4 @@
-"""The methods of the engine that are about versions of a machine."""
+"""The methods of the engine that compare versions, plan migrations, move instances and replay histories."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any
 
 from machines.engine import arguments
 from machines.engine.connection import waiting
-from machines.engine.connection.calls import Caller
 from machines.engine.definitions import CompiledDefinition, Finding
 from machines.engine.errors import LOST_VERSION, STALE_PLAN, PlanError, UnknownMachine
-from machines.engine.publishing.catalog import Catalog
 from machines.engine.versions.records import Replay
 
 from .comparison.differ import compare_versions
@@ -18,45 +16,16 @@ from .content import VersionContent, read_content, read_draft
 from .diff import DefinitionDiff
 from .fleet_walk import FleetWalk
 from .mover import Mover
-from .planning.document import make_plan_finding
-from .planning.options import PlanOptions
+from .planning.document import PlanOptions, make_plan_finding
 from .planning.plan import MigrationPlan
 from .planning.planner import check_plan, make_plan
 from .records import DryRun, Migrated, MigrationClass
 from .replay.replayer import Replayer
-from .rollout.methods import RolloutMethods
+from .rollout.rollouts import RolloutMethods
 
 
-class ReplayMethods:
-    """Replays of histories: a part of ``Engine``."""
-
-    _caller: Caller
-    _catalog: Catalog
-
-    def replay(
-        self,
-        machine: str,
-        version: int | Mapping[str, Any] | CompiledDefinition,
-        sample: int | None = None,
-        *,
-        states: Mapping[str, str | Sequence[str]] | None = None,
-    ) -> Replay:
-        """Run recorded histories on a version, by the interpreter in Redis and without writing, and compare each step:
-        configuration, transitions, and the data fields that both versions have.
-
-        ``version``: a published one, or a definition that is not published. ``sample``: the number of instances, spread
-        over partitions and states; None for all. Each history runs from its creation to its first difference.
-        ``states``: state of a recorded version -> state, or states, of the replayed one, where names differ. It leaves
-        the server half of its time. Raises BadInput, DefinitionError, UnknownMachine.
-        """
-        return Replayer(self._caller, self._catalog, arguments.check_machine(machine)).replay(version, sample, states)
-
-
-class VersionMethods(RolloutMethods, ReplayMethods):
+class VersionMethods(RolloutMethods):
     """Versions of a machine: a part of ``Engine``."""
-
-    _caller: Caller
-    _catalog: Catalog
 
     def diff(
         self, machine: str, a: int | dict[str, Any] | CompiledDefinition, b: int | dict[str, Any] | CompiledDefinition
@@ -175,6 +144,24 @@ class VersionMethods(RolloutMethods, ReplayMethods):
         check_made(plan)
         asked = [arguments.check_instance(id) for id in ids]
         return FleetWalk(self._caller, self._catalog, plan, 1).classify(asked)
+
+    def replay(
+        self,
+        machine: str,
+        version: int | Mapping[str, Any] | CompiledDefinition,
+        sample: int | None = None,
+        *,
+        states: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> Replay:
+        """Run recorded histories on a version, by the interpreter in Redis and without writing, and compare each step:
+        configuration, transitions, and the data fields that both versions have.
+
+        ``version``: a published one, or a definition that is not published. ``sample``: the number of instances, spread
+        over partitions and states; None for all. Each history runs from its creation to its first difference.
+        ``states``: state of a recorded version -> state, or states, of the replayed one, where names differ. It leaves
+        the server half of its time. Raises BadInput, DefinitionError, UnknownMachine.
+        """
+        return Replayer(self._caller, self._catalog, arguments.check_machine(machine)).replay(version, sample, states)
 
     def _read_contents(
         self, machine: str, numbers: Iterable[int], keys: Mapping[int, str]

@@ -1,6 +1,6 @@
 """Renders docs/engine-reference.md from its sources: the Lua headers, the keys, the statuses and the errors.
 
-python -m machines.engine.reference docs/engine-reference.md
+python -m tests.docs.engine_reference docs/engine-reference.md
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import errors, keys, pattern_keys
-from .connection import library
+from machines.engine import errors, keys, pattern_keys
+from machines.engine.connection import library
 
 FIELDS = ("flags", "KEYS", "ARGV", "Returns", "Notifies", "Cost")
 _LINE = re.compile(r"^-- ?(.*)$")
@@ -75,8 +75,7 @@ def _keys() -> str:
         for name, member in vars(source).items():
             made = _example(holder, name, member, samples)
             if made:
-                text = inspect.getdoc(member.fget if isinstance(member, property) else member) or ""
-                rows.append(f"| `{made}` | {text.splitlines()[0]} |")
+                rows.append(f"| `{made}` | {_describe(member)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -96,13 +95,17 @@ def _pattern_keys() -> str:
         for name, member in vars(type(holder)).items():
             made = _example(holder, name, member, chosen)
             if made and name != "root":
-                text = inspect.getdoc(member.fget if isinstance(member, property) else member) or ""
-                rows.append(f"| `{made}` | {text.splitlines()[0]} |")
+                rows.append(f"| `{made}` | {_describe(member)} |")
     return "\n".join(rows) + "\n"
 
 
+def _describe(member: object) -> str:
+    """Say what a key holds: in the words of its declaration, or the first line of its method's docstring."""
+    return f"{member.what}." if isinstance(member, keys.Key) else (inspect.getdoc(member) or "").splitlines()[0]
+
+
 def _example(holder: object, name: str, member: object, samples: dict[str, object]) -> str | None:
-    if isinstance(member, property):
+    if isinstance(member, keys.Key):
         return str(getattr(holder, name))
     if name.startswith("_") or not inspect.isfunction(member) or name == "partition":
         return None
@@ -132,7 +135,8 @@ def _branch(name: str) -> str:
 def render() -> str:
     parts = [
         "# Engine and key reference",
-        "Made from the source by `python -m machines.engine.reference docs/engine-reference.md`; do not edit by hand.",
+        "Made from the source by `python -m tests.docs.engine_reference docs/engine-reference.md`; do not edit by "
+        "hand.",
         "## Functions\n\nAny client that can say `FCALL` (or `FCALL_RO` for those flagged `no-writes`) drives the same "
         "machines. An `sb_` function takes one key: the root of the partition, which routes the call on a cluster. "
         "Each answers {BADARG, why} to another number of keys, and {FAULT, why} where it meets keys that the engine "

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from machines.engine import arguments
-from machines.engine.connection.calls import Caller
+from machines.engine.base import EngineBase
 from machines.engine.errors import BadInput, LookupFailed, VersionRefused
-from machines.engine.permits import Permit
-from machines.engine.publishing.catalog import Catalog
-from machines.engine.publishing.version_policy import RolloutStart
-from machines.engine.records import Instance, PartialList
+from machines.engine.publishing.machine_meta import RolloutStart
+from machines.engine.records import PartialList
 
 from .figures import FigureReader
 from .records import (
@@ -34,16 +32,21 @@ GUARD = "guard"
 GuardSettings = Mapping[str, Any] | bool | Guard | None
 
 
-class RolloutMethods:
+class PolicyOptions(TypedDict, total=False):
+    """The options of a change of versions. ``expect``: the ``turn`` the caller saw; any other raises VersionRefused."""
+
+    expect: int | None
+    actor: str
+    reason: str
+
+
+class RolloutMethods(EngineBase):
     """Which version new instances get: a part of ``Engine``.
 
     A change is decided on the machine's first partition and copied to the others. Each raises UnknownMachine, and
     VersionRefused where a roll-out, a pin or a withdrawn version does not allow it. Instances that exist stay in their
     version.
     """
-
-    _caller: Caller
-    _catalog: Catalog
 
     def version_choice(self, machine: str) -> VersionChoice:
         """Return which version new instances get, and the ``turn`` of it. One round trip."""
@@ -67,25 +70,23 @@ class RolloutMethods:
         percent: float,
         *,
         guard: GuardSettings = None,
-        expect: int | None = None,
-        actor: str = "",
-        reason: str = "",
+        **options: Unpack[PolicyOptions],
     ) -> Rollout | None:
         """Raise or lower the percentage of new instances that get the version; a stopped roll-out goes on. An id that
         gets the version at a percentage gets it at each higher one. 100 finishes the roll-out. ``guard``: new settings,
-        by default those it has; ``expect``: the ``turn`` the caller saw."""
+        by default those it has."""
         if (share := read_percent(percent)) >= 100 * HUNDREDTHS:
-            self.finish_rollout(machine, expect=expect, actor=actor, reason=reason)
+            self.finish_rollout(machine, **options)
             return None
         if share == 0:
-            return self.stop_rollout(machine, expect=expect, actor=actor, reason=reason)
+            return self.stop_rollout(machine, **options)
         held = self.rollout(machine)
         settings: dict[str, Any] = {}
         if held is not None:
             settings["marks"] = self._read_marks(machine, held.version, held.base)
         if guard is not None:
             settings["guard"] = _encode_guard(guard)
-        self._change_policy(machine, "set", "", share, settings, expect, actor, reason)
+        self._change_policy(machine, "set", "", share, settings, **options)
         return self.rollout(machine)
 
     def start_rollout(
@@ -95,9 +96,7 @@ class RolloutMethods:
         percent: float,
         *,
         guard: GuardSettings = None,
-        expect: int | None = None,
-        actor: str = "",
-        reason: str = "",
+        **options: Unpack[PolicyOptions],
     ) -> Rollout | None:
         """Roll out a published version that is not the current one, in place of one that is rolled out now."""
         share = read_percent(percent)
@@ -105,19 +104,17 @@ class RolloutMethods:
             raise BadInput("a roll-out starts below 100 %; `finish_rollout` makes its version current", code="SB633")
         current = int(self._catalog.policy(machine).current.partition(":")[0])
         settings = {"guard": _encode_guard(guard), "marks": self._read_marks(machine, version, current)}
-        self._change_policy(machine, "start", _encode_version(version), share, settings, expect, actor, reason)
+        self._change_policy(machine, "start", _encode_version(version), share, settings, **options)
         return self.rollout(machine)
 
-    def stop_rollout(
-        self, machine: str, *, expect: int | None = None, actor: str = "", reason: str = ""
-    ) -> Rollout | None:
+    def stop_rollout(self, machine: str, **options: Unpack[PolicyOptions]) -> Rollout | None:
         """Give new instances the base version again. Those that have the new version keep it."""
-        self._change_policy(machine, "stop", "", "", {}, expect, actor, reason)
+        self._change_policy(machine, "stop", "", "", {}, **options)
         return self.rollout(machine)
 
-    def finish_rollout(self, machine: str, *, expect: int | None = None, actor: str = "", reason: str = "") -> None:
+    def finish_rollout(self, machine: str, **options: Unpack[PolicyOptions]) -> None:
         """Make the version that is rolled out the current one; the roll-out is over."""
-        self._change_policy(machine, "finish", "", "", {}, expect, actor, reason)
+        self._change_policy(machine, "finish", "", "", {}, **options)
 
     def guard_rollout(self, machine: str, *, actor: str = GUARD) -> Rollout | None:
         """Stop the roll-out of a machine if its guard says so; return it then, else None. Workers call this all the
@@ -132,7 +129,7 @@ class RolloutMethods:
             return None
         settings = {"guarded": True, "figures": {"new": new.as_dict(), "base": base.as_dict()}}
         try:
-            self._change_policy(machine, "stop", "", "", settings, held.turn, actor, reason)
+            self._change_policy(machine, "stop", "", "", settings, expect=held.turn, actor=actor, reason=reason)
         except VersionRefused:  # somebody changed it meanwhile: the next look compares anew
             return None
         return self.rollout(machine)
@@ -149,37 +146,15 @@ class RolloutMethods:
 
     # Pins and withdrawn versions
 
-    def pin(
-        self, machine: str, version: int | None, *, expect: int | None = None, actor: str = "", reason: str = ""
-    ) -> VersionPin | None:
+    def pin(self, machine: str, version: int | None, **options: Unpack[PolicyOptions]) -> VersionPin | None:
         """Make a version current and keep it so, whatever is published, until it is unpinned with None: then the
-        version that was published last becomes current. No plan moves instances of a pinned version. ``expect``: the
-        ``turn`` the caller saw."""
-        self._change_policy(machine, "pin", _encode_version(version), "", {}, expect, actor, reason)
+        version that was published last becomes current. No plan moves instances of a pinned version."""
+        self._change_policy(machine, "pin", _encode_version(version), "", {}, **options)
         return self.get_pin(machine)
 
     def get_pin(self, machine: str) -> VersionPin | None:
         """Return the version to which a machine is pinned, or None."""
         return read_pin(self._catalog.policy(machine))
-
-    def pin_instance(
-        self,
-        machine: str,
-        id: str,
-        pinned: bool = True,
-        *,
-        actor: str,
-        reason: str,
-        expect: int | None = None,
-        key: str | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> Instance:
-        """Pin an instance to its version, so that no plan moves it, or unpin it; a step in its history. Arguments and
-        errors as of other repairs."""
-        words = ["1" if pinned else "0"]
-        who = [arguments.check_actor(actor), arguments.require_reason(reason)]
-        return self._repair("sb_pin", machine, id, words, who, expect, key, now, permit)
 
     def withdraw_version(
         self,
@@ -188,16 +163,14 @@ class RolloutMethods:
         withdrawn: bool = True,
         *,
         instead: int | None = None,
-        expect: int | None = None,
-        actor: str = "",
-        reason: str = "",
+        **options: Unpack[PolicyOptions],
     ) -> Withdrawal | None:
         """Withdraw a version: no new instance gets it, and no plan leads to it; its roll-out stops. With
         ``withdrawn=False`` take that back. ``instead``: the version that becomes current in place of a current one;
         ``expect``: the ``turn`` the caller saw."""
         action = "withdraw" if withdrawn else "allow"
         other = _encode_version(instead) if withdrawn else ""
-        self._change_policy(machine, action, _encode_version(version), other, {}, expect, actor, reason)
+        self._change_policy(machine, action, _encode_version(version), other, {}, **options)
         return self.withdrawn_versions(machine).get(version)
 
     def withdrawn_versions(self, machine: str) -> dict[int, Withdrawal]:
@@ -220,20 +193,6 @@ class RolloutMethods:
         return FigureReader(self._caller, self._catalog).count_instances(machine)
 
     # Internals
-
-    def _repair(
-        self,
-        function: str,
-        machine: str,
-        id: str,
-        words: list[str],
-        who: list[str],
-        expect: int | None,
-        key: str | None,
-        now: int | None,
-        permit: Permit | None,
-    ) -> Instance:
-        raise NotImplementedError
 
     def _read_attempts(self, machine: str) -> dict[int, Attempts]:
         figures = FigureReader(self._caller, self._catalog).read(machine, count=False)
@@ -267,9 +226,10 @@ class RolloutMethods:
         version: str,
         other: object,
         settings: Mapping[str, Any],
-        expect: int | None,
-        actor: str,
-        reason: str,
+        *,
+        expect: int | None = None,
+        actor: str = "",
+        reason: str = "",
     ) -> None:
         words: Sequence[Any] = (
             action,
