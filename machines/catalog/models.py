@@ -41,7 +41,7 @@ class DocumentField(models.TextField):
 
 
 class Machine(models.Model):
-    """Written by ``machines.catalog.publishing`` alone, its policy by ``machines.versions.policy``. What
+    """Written by ``machines.catalog.publishing`` alone, its policy by ``machines.versions.rollouts``. What
     instances do is in Redis, never here."""
 
     name = models.CharField(max_length=64, unique=True)

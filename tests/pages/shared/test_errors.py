@@ -8,7 +8,7 @@ import pytest
 from django.http import Http404
 from django.test import RequestFactory
 
-from dashboard.shared.errors import pages, problems, redis_outage
+from dashboard.shared.errors import pages, redis_outage, statuses
 from machines.engine import errors
 from machines.engine.records import Explanation
 from tests.cases import for_each
@@ -67,7 +67,7 @@ def test_the_api_gets_the_same_as_json(mapper, request_of, error, status):
 
 def test_every_engine_error_has_a_status():
     kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.SignalboxError)]
-    assert [kind.__name__ for kind in kinds if not any(base in problems.STATUS for base in kind.__mro__)] == [
+    assert [kind.__name__ for kind in kinds if not any(base in statuses.STATUS for base in kind.__mro__)] == [
         "SignalboxError"
     ]
 

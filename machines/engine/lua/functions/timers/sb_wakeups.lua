@@ -5,7 +5,7 @@
 -- KEYS:    none
 -- ARGV:    1 root of a partition that this server holds; all whose roots begin alike, up to the tag, are meant · 2 'jobs' for
 --          queues that rang and were not emptied since; 'since <ms>' for what may have changed since; or ms: what is due by now
---          plus these · 3.. with ms only: in place of all, roots that the server may not remember
+--          plus these · 3 and on, with ms only: in place of all, roots that the server may not remember
 -- Returns: {OK, now in ms, memory, root, word, ...} for partitions with something to look at. The word: the queues, separated
 --          by spaces; or '1'; or the ms of what is due next, '' where only the keys tell. memory: '' where the server does not
 --          remember so far back that it could tell what changed; with ms, another text once it forgot what is due somewhere ·
