@@ -25,7 +25,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from machines.engine import Job, LookupFailed
+from machines.engine import EngineUnavailable, Job, LookupFailed
 from machines.instances.queries import redactor_of
 from machines.jobs import queries as job_queries
 from machines.people.actor import Actor
@@ -126,6 +126,10 @@ def newest_jobs(actor: Actor, id: int, most: int = 20, *, handled: bool = False)
             job = job_queries.get(actor, row.machine, row.job, redactor=redactors[row.machine])
         except LookupFailed:
             continue
+        except EngineUnavailable:
+            if not handled:
+                raise
+            continue  # nothing but a traceback is missing
         if job.place == wanted and job.finished == row.died:
             found.append(job)
     return found

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.cluster
 THING = "ATV-123:NBCSports"
 # Of things that this installation does not have.
 MISSING = {
+    "alarm-route",
     "plan-new",
     "sm-key",
     "bulk",

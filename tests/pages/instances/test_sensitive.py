@@ -241,17 +241,3 @@ def test_the_csv_of_a_bulk_masks_what_its_texts_would_repeat(vault, having):
     assert [row["instance"] for row in rows] == [vault.shut]
     assert rows[0]["verdict"] == "refused"
     assert rows[0]["verdict_why"]
-
-
-def test_the_worker_that_meets_it_logs_no_word_of_it(vault, engine, caplog):
-    from machines.worker.execution.completer import Completer
-
-    (job,) = engine.jobs(NAME, "charge", place="leased")
-    completer = Completer.__new__(Completer)
-    completer._engine = engine
-    assert completer._redact(_Held(job), f"declined: {SECRET}") == MASKED
-
-
-class _Held:
-    def __init__(self, taken) -> None:
-        self.taken = taken
