@@ -110,7 +110,7 @@ class Executor:
         if not self._begin(job):
             return
         try:
-            with self._output.collect(job):
+            with self._output.collect(job, self._output.read_earlier(job)):
                 handler.check(job)
                 result = handler.function(job)
         except BaseException as error:
@@ -123,7 +123,8 @@ class Executor:
         if not self._begin(job):
             return
         try:
-            with self._output.collect(job):
+            earlier = await asyncio.to_thread(self._output.read_earlier, job) if self._output.has_earlier(job) else ""
+            with self._output.collect(job, earlier):
                 handler.check(job)
                 result = await handler.function(job)
         except BaseException as error:
@@ -134,6 +135,7 @@ class Executor:
     def _overdue(self, job: Job) -> None:
         """End a job whose deadline is over."""
         first, begun = job.end(), self._in_flight.runs(job)
+        self._output.end(job)
         job.expire()
         if first and begun:
             self._completer.fail(job, job.late())

@@ -40,15 +40,24 @@ class JobOutput:
         self.changed = self.ended = False
 
     def add(self, text: str) -> None:
+        text = text[-self._most :].encode("utf-8", "backslashreplace").decode()  # names of files may be no UTF-8
         with self._lock:
-            self._text = (self._text + text)[-self._most :]
-            self.changed = not self.ended
+            if not self.ended:
+                self._text = (self._text + text)[-self._most :]
+                self.changed = True
 
     def read(self) -> str:
         """Return the text, which then counts as unchanged."""
         with self._lock:
             self.changed = False
             return self._text
+
+    def end(self, key: str, lasts: int) -> None:
+        """Leave the text to be written with the end of the attempt, and hear no more; only the first time."""
+        with self._lock:
+            if self._text and not self.ended:
+                self.job.write(key, "SET", key, self._text, "EX", lasts)
+            self.changed, self.ended = False, True
 
 
 class OutputKeeper:
@@ -57,7 +66,7 @@ class OutputKeeper:
     def __init__(self, engine: Engine, most: int) -> None:
         """Keep ``most`` characters of each job; 0: none."""
         self._keys, self._storage, self._most = engine.keys, Storage(engine.client), most
-        self._held: set[JobOutput] = set()
+        self._held: dict[Job, JobOutput] = {}
         self._stopped = threading.Event()
         self._restore: list[tuple[str, TextIO]] = []
         self._handler = LogCollector()
@@ -79,68 +88,94 @@ class OutputKeeper:
             setattr(sys, *self._restore.pop())
 
     @contextmanager
-    def collect(self, job: Job) -> Iterator[None]:
-        """Collect what the block says for a job. What it said is written with the end of the attempt."""
+    def collect(self, job: Job, earlier: str = "") -> Iterator[None]:
+        """Collect what the block says for a job, behind what earlier attempts said. It is written with the end of the
+        attempt."""
         if not self._most:
             yield
             return
         output = JobOutput(job, self._most)
-        if job.attempt > 1:
-            output.add(self._read_earlier(job))
-        self._held.add(output)
+        output.add(earlier)
+        self._held[job] = output
+        if job.ended:  # by its deadline, which may have passed before there was anything to end
+            self.end(job)
         token, lasts = _current.set(output), FAILED
         try:
             yield
             lasts = DONE
         finally:
             _current.reset(token)
-            self._held.discard(output)
-            output.ended = True
-            if text := output.read():
-                job.write(*self._make_write(output, text, lasts))
+            self._held.pop(job, None)
+            output.end(self._name_key(job), lasts)
 
-    def _read_earlier(self, job: Job) -> str:
+    def end(self, job: Job) -> None:
+        """End the output of an attempt that is over though its handler may go on: what it says now is not heard."""
+        if (output := self._held.pop(job, None)) is not None:
+            output.end(self._name_key(job), FAILED)
+
+    def has_earlier(self, job: Job) -> bool:
+        return self._most > 0 and job.attempt > 1
+
+    def read_earlier(self, job: Job) -> str:
         """Return what earlier attempts said, "" where Redis does not answer."""
+        if not self.has_earlier(job):
+            return ""
         try:
             earlier = read_output(self._storage, self._keys, job.taken.root, job.id)
         except errors.SignalboxError:
             return ""
         return f"{earlier}\n-- attempt {job.attempt} --\n" if earlier else ""
 
-    def _make_write(self, output: JobOutput, text: str, lasts: int) -> tuple[str, str, str, str, str, int]:
-        taken = output.job.taken
-        key = self._keys.output(taken.root, taken.id)
-        return key, "SET", key, text, "EX", lasts
+    def _name_key(self, job: Job) -> str:
+        return self._keys.output(job.taken.root, job.id)
 
     def _run(self) -> None:
         while not self._stopped.wait(PAUSE):
-            for output in list(self._held):
+            for output in list(self._held.values()):
                 if output.changed:
                     self._write(output)
 
     def _write(self, output: JobOutput) -> None:
         try:
-            key, *command = self._make_write(output, output.read(), RUNNING)
-            self._storage.commands([(key, command)])
+            key = self._name_key(output.job)
+            self._storage.commands([(key, ["SET", key, output.read(), "EX", RUNNING])])
         except errors.EngineUnavailable:
             output.changed = not output.ended
-        except errors.SignalboxError as error:
-            log.debug("the output of %s cannot be shown: %s", output.job, error)
+        except Exception as error:  # this thread writes for all jobs
+            log.debug("the output of %s cannot be shown: %r", output.job, error)
 
 
 class LogCollector(logging.Handler):
-    """Adds records to the output of the job whose handler logs."""
+    """Adds records to the output of the job whose handler logs. What no other handler takes goes to
+    ``logging.lastResort``, as it would without this one."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
-        if (output := _current.get()) is not None:
-            try:
+        try:
+            if (output := _current.get()) is not None:
                 output.add(self.format(record) + "\n")
-            except Exception:
-                self.handleError(record)
+            last = logging.lastResort
+            if last is not None and record.levelno >= last.level and not _is_taken(record):
+                token = _current.set(None)  # it prints: that would be heard a second time
+                try:
+                    last.handle(record)
+                finally:
+                    _current.reset(token)
+        except Exception:
+            self.handleError(record)
+
+
+def _is_taken(record: logging.LogRecord) -> bool:
+    """Tell whether a handler of the project takes a record that came as far as the root logger."""
+    logger: logging.Logger | None = logging.getLogger(record.name)
+    while logger is not None:
+        if not all(isinstance(handler, LogCollector) for handler in logger.handlers):
+            return True
+        logger = logger.parent
+    return False
 
 
 class Tee:

@@ -6,10 +6,14 @@ import asyncio
 import logging
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from machines.engine.storage import Storage
+from machines.worker.execution import output as module
+from machines.worker.execution.executor import Executor
+from machines.worker.execution.in_flight import InFlightJobs
 from machines.worker.execution.output import DONE, FAILED, OutputKeeper, read_output
 from machines.worker.job import Job
 from tests.engine.builders import machine
@@ -122,3 +126,96 @@ def test_what_is_printed_is_still_printed(engine, errand, capsys, stream):
     finally:
         keeper.stop()
     assert getattr(capsys.readouterr(), stream[3:]) == "said\n"
+
+
+def test_a_name_that_is_no_utf_8_is_kept_and_fails_no_attempt(engine):
+    publish(engine)
+    launcher = drain(engine, registry_of(run=lambda job: log.warning("caf\udce9")), job_logs=64)
+    assert str(launcher.counters) == "1 completed"
+    assert output(engine).endswith("shop.handlers: caf\\udce9\n")
+
+
+def test_what_cannot_be_written_ends_no_writing(engine, errand, monkeypatch):
+    errand("e-1")
+    (taken,) = engine.take("errand", "errands", "w")
+    keeper, refused = OutputKeeper(engine, 100), threading.Event()
+    write = keeper._storage.commands
+
+    def refuse_first(commands):
+        if refused.is_set():
+            return write(commands)
+        refused.set()
+        raise ValueError("cannot be packed")
+
+    monkeypatch.setattr(keeper._storage, "commands", refuse_first)
+    monkeypatch.setattr(module, "PAUSE", 0.01)
+    keeper.start()
+    try:
+        with keeper.collect(Job(taken)):
+            print("first")
+            assert refused.wait(60)
+            print("second")
+            kept = Storage(engine.client), engine.keys, taken.root, taken.id
+            eventually(lambda: read_output(*kept) == "first\nsecond\n", "the thread goes on")
+    finally:
+        keeper.stop()
+
+
+@pytest.mark.parametrize(("handlers", "printed"), [([], "late\n"), ([logging.NullHandler()], "")])
+def test_what_no_handler_of_the_project_takes_is_printed_as_it_would_be_without(
+    engine, errand, monkeypatch, capsys, handlers, printed
+):
+    errand("e-1")
+    (taken,) = engine.take("errand", "errands", "w")
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    monkeypatch.setattr(logging.getLogger("shop"), "handlers", handlers)
+    keeper, job = OutputKeeper(engine, 100), Job(taken)
+    keeper.start()
+    try:
+        with keeper.collect(job):
+            log.warning("late")
+    finally:
+        keeper.stop()
+    assert capsys.readouterr().err == printed
+    ((_, command),) = job.writes
+    assert command[2].count("late") == 1
+
+
+def test_an_attempt_past_its_deadline_is_written_with_its_end_and_heard_no_more(engine, errand):
+    errand("e-1")
+    (taken,) = engine.take("errand", "errands", "w")
+    keeper, job, in_flight, ends = OutputKeeper(engine, 100), Job(taken), InFlightJobs(1), []
+    completer = SimpleNamespace(fail=lambda job, error: ends.append(list(job.writes)))
+    executor = Executor(registry_of(), in_flight, completer, output=keeper)
+    executor.start()
+    keeper.start()
+    try:
+        with keeper.collect(job):
+            in_flight.begin(job)
+            print("so far")
+            executor._overdue(job)
+            print("too late")
+            assert not keeper._held
+    finally:
+        keeper.stop()
+        executor.stop()
+    (((_, command),),) = ends
+    assert tuple(command[2:]) == ("so far\n", "EX", FAILED)
+    assert job.writes == ends[0], "the handler that ends later adds nothing"
+
+
+def test_the_loop_does_not_wait_for_what_earlier_attempts_said(engine, monkeypatch):
+    read_in = []
+
+    def read_somewhere(*given):
+        read_in.append(threading.current_thread().name)
+        return read_output(*given)
+
+    async def speak_in_vain(job):
+        speak(job)
+
+    publish(engine, attempts=2)
+    monkeypatch.setattr(module, "read_output", read_somewhere)
+    drain(engine, registry_of(run=speak_in_vain), job_logs=64)
+    assert (len(read_in), "coroutines" in read_in) == (1, False)
+    assert "attempt 1\n\n-- attempt 2 --\n" in output(engine)
