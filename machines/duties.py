@@ -142,8 +142,8 @@ def _grant_senders(known: dict[str, str]) -> None:
 
 def _care_for_alarms() -> None:
     recording.record_alarms()
+    routing.send_alarms()  # first: whatever the settings declare, the routes there are have it
     routes.declare()
-    routing.send_alarms()
 
 
 def _keep_catalog(known: dict[str, str]) -> None:

@@ -87,10 +87,7 @@ def make(actor: Actor, *, name: str, url: str, **fields: Any) -> tuple[AlarmRout
 
 def change(actor: Actor, id: int, **fields: Any) -> AlarmRoute:
     """Change a route: ``name``, ``url``, and those of DEFAULTS; what is left out stays."""
-    with _change(actor, "route.change", id) as (route, entry):
-        _assign(route, fields)
-        entry.note(**_list_facts(route))
-        return route
+    return _update(actor, id, fields)
 
 
 def switch(actor: Actor, id: int, active: bool) -> AlarmRoute:
@@ -139,29 +136,54 @@ def redeliver(actor: Actor, id: int, delivery: int) -> Delivery:
 
 
 @contextmanager
-def _change(actor: Actor, action: str, id: int) -> Iterator[tuple[AlarmRoute, AuditRecord]]:
-    with actor.records(action, target=str(id)) as entry, transaction.atomic():
+def _open(actor: Actor, action: str, id: int) -> Iterator[AuditRecord]:
+    with actor.records(action, target=str(id)) as entry:
         route = get(actor, id)
         entry.name(target=route.receiver.name)
         if route.declared and actor is not SETTINGS:
             raise BadRoute("name", "this route stands in the settings; change it there")
-        yield route, entry
+        yield entry
+
+
+@contextmanager
+def _change(actor: Actor, action: str, id: int) -> Iterator[tuple[AlarmRoute, AuditRecord]]:
+    with _open(actor, action, id) as entry, transaction.atomic():
+        yield get(actor, id), entry
+
+
+def _update(actor: Actor, id: int, fields: Mapping[str, Any], secret: str = "") -> AlarmRoute:
+    with _open(actor, "route.change", id) as entry:
+        checked = _check(fields)  # before the transaction: apprise may take its time for an address
+        with transaction.atomic():
+            route = get(actor, id)
+            route.receiver.secret = secret or route.receiver.secret
+            _assign(route, checked)
+        entry.note(**_list_facts(route))
+        return route
 
 
 def _make(name: str, url: str, fields: Mapping[str, Any], *, maker: str, secret: str = "", **more: Any) -> AlarmRoute:
-    if AlarmRoute.objects.count() >= MOST:
-        raise BadRoute("name", f"{MOST} routes is the maximum")
+    if why := _find_full():
+        raise BadRoute("name", why)
     receiver = Webhook(types=[], secret=secret or new_secret(), for_alarms=True, maker=maker)
     route = AlarmRoute(receiver=receiver, **more)
-    _assign(route, {"name": name, "url": url, **DEFAULTS, **fields})
+    _assign(route, _check({"name": name, "url": url, **DEFAULTS, **fields}))
     return route
 
 
-def _assign(route: AlarmRoute, fields: Mapping[str, Any]) -> None:
-    """Check fields, and save them. Raises BadRoute for the first that does not fit."""
+def _find_full() -> str:
+    return f"{MOST} routes is the maximum" if AlarmRoute.objects.count() >= MOST else ""
+
+
+def _check(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields as they are stored. Raises BadRoute for the first that does not fit."""
     if unknown := set(fields) - {"name", "url", *DEFAULTS}:
         raise BadRoute(min(unknown), f"a route has name, url, {', '.join(DEFAULTS)}, and no {min(unknown)}")
-    checked = {name: CHECKS[name](value) for name, value in fields.items()}
+    return {name: CHECKS[name](value) for name, value in fields.items()}
+
+
+def _assign(route: AlarmRoute, checked: Mapping[str, Any]) -> None:
+    """Save checked fields. Raises BadRoute for a name that is taken."""
     receiver = route.receiver
     for name, value in checked.items():
         setattr(receiver if name in ("name", "url") else route, name, value)
@@ -172,7 +194,11 @@ def _assign(route: AlarmRoute, fields: Mapping[str, Any]) -> None:
             route.receiver = receiver
             route.save()
     except IntegrityError:
-        raise BadRoute("name", f"a route or webhook named {receiver.name!r} already exists") from None
+        raise BadRoute("name", _explain_taken(receiver.name)) from None
+
+
+def _explain_taken(name: str) -> str:
+    return f"a route or webhook named {name!r} already exists"
 
 
 def _list_facts(route: AlarmRoute) -> dict[str, Any]:
@@ -297,7 +323,8 @@ def declare() -> None:
     """Make, change and remove the routes that the settings declare. Those that do not fit are logged, and left out:
     the system check E060 names them before a worker starts."""
     held = {route.receiver.name: route for route in AlarmRoute.objects.filter(declared=True).select_related("receiver")}
-    wanted = {given["name"]: {**DEFAULTS, **given} for given in conf.ALARM_ROUTES}
+    named = [{**DEFAULTS, **given, "name": given["name"].strip()} for given in conf.ALARM_ROUTES]
+    wanted = {given["name"]: given for given in named}
     for name in held.keys() - wanted.keys():
         delete(SETTINGS, held[name].pk)
     for name, given in wanted.items():
@@ -307,21 +334,33 @@ def declare() -> None:
             continue
         if why := _find_problem({**given, "secret": secret}):
             _log_once(why)
+        elif route is None and (why := _find_taken(name) or _find_full()):
+            _log_once(f"route {name!r} of ALARM_ROUTES: {why}")
         elif route is None:
             with SETTINGS.records("route.make", target=name) as entry:
                 fields = {field: given[field] for field in DEFAULTS}
                 made = _make(name, url, fields, maker=SETTINGS.name, secret=secret, declared=True)
                 entry.note(**_list_facts(made))
         else:
-            with _change(SETTINGS, "route.change", route.pk) as (found, entry):
-                found.receiver.secret = secret or found.receiver.secret
-                _assign(found, given)
-                entry.note(**_list_facts(found))
+            _update(SETTINGS, route.pk, given, secret)
+
+
+def _find_taken(name: str) -> str:
+    return _explain_taken(name) if Webhook.objects.filter(name=name).exists() else ""
 
 
 def _has(route: AlarmRoute, given: Mapping[str, Any], secret: str) -> bool:
+    """Tell whether a route is as the settings have it. An address of apprise is stored as it is written, and checking
+    it starts a process."""
     held = {name: getattr(route, name) for name in DEFAULTS} | {"name": route.receiver.name, "url": route.receiver.url}
-    return held == given and secret in ("", route.receiver.secret)
+    url = given["url"]
+    try:
+        wanted = _check(
+            {name: value for name, value in given.items() if name != "url" or not apprise_post.is_apprise(url)}
+        )
+    except BadRoute:
+        return False
+    return held == {"url": url, **wanted} and secret in ("", route.receiver.secret)
 
 
 @lru_cache(maxsize=MOST)

@@ -55,12 +55,13 @@ def is_open(route: AlarmRoute, now: datetime) -> bool:
     """Tell whether a route sends at this time."""
     local = now.astimezone(ZoneInfo(route.zone))
     today, minute = local.weekday(), local.hour * 60 + local.minute
-    for days, begin, end in parse_hours(route.hours):
+    spans = parse_hours(route.hours)
+    for days, begin, end in spans:
         if begin < end and today in days and begin <= minute < end:
             return True
         if begin > end and ((today in days and minute >= begin) or ((today - 1) % 7 in days and minute < end)):
             return True
-    return not route.hours
+    return not spans
 
 
 def fits(route: AlarmRoute, row: AlarmState, now: datetime) -> bool:

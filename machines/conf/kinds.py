@@ -263,7 +263,7 @@ class Records(Kind):
                 raise Unfit(f"{label}[{number}] has {min(map(str, unknown))!r}, which is not one of {names}")
             if lacks := [name for name in self.required if not isinstance(one.get(name), str)]:
                 raise Unfit(f"{label}[{number}] has no text {lacks[0]!r}")
-        if len({one[self.required[0]] for one in value}) < len(value):
+        if len({one[self.required[0]].strip() for one in value}) < len(value):
             raise Unfit(f"{label} has two with the same {self.required[0]}")
         return [dict(one) for one in value]
 

@@ -8,8 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core.checks import run_checks
+from django.db import connection
 from django.utils import timezone
 
+from machines import duties
 from machines.alarms import recording, routes, routing
 from machines.alarms.errors import BadRoute, UnknownRoute
 from machines.conf import extras
@@ -137,6 +139,7 @@ def test_two_workers_at_once_make_one_message(route):
         ({"hours": "13:00-13:30", "zone": "Europe/Paris"}, {}, 1),
         ({"hours": "thu 22:00-12:01"}, {}, 1),
         ({"hours": "fri 22:00-12:01"}, {}, 0),
+        ({"hours": ","}, {}, 1),
         ({"after": 5}, {"first_seen": NOW - 5 * MINUTE}, 1),
         ({"after": 5}, {"first_seen": NOW - 4 * MINUTE}, 0),
         ({"after": 5}, {"first_seen": NOW - 9 * MINUTE, "owner": "ann"}, 0),
@@ -166,6 +169,8 @@ def test_out_of_hours_it_waits_for_the_hours(route):
         ({"url": "dbus://"}, "url", "this machine itself"),
         ({"url": "json://10.0.0.1/x"}, "url", "SIGNALBOX_WEBHOOK_HOSTS"),
         ({"url": "discord://1/abc?template=/etc/passwd"}, "url", "no file is read"),
+        ({"url": "discord://1/abc?a=b;Template=/etc/passwd"}, "url", "no file is read"),
+        ({"url": "discord://1/abc?%74emplate+=/etc/passwd"}, "url", "no file is read"),
         ({"url": "https://10.0.0.1/x"}, "url", "SIGNALBOX_WEBHOOK_HOSTS"),
         ({"url": "ops@example.com"}, "url", "slack://"),
         ({"hours": "9 to 5"}, "hours", "mon-fri 08:00-18:00"),
@@ -264,6 +269,23 @@ def test_it_takes_the_right_on_every_machine_and_leaves_entries(route, actor_of,
     assert not Webhook.objects.exists()
 
 
+def test_an_address_is_checked_before_the_transaction_that_writes_it(route, actor_of, monkeypatch):
+    made, boss, seen = route(), actor_of("supervisor", "boss"), []
+
+    def check(url: str) -> str:
+        seen.append(len(connection.savepoint_ids))
+        return "" if url == "json://right.example" else "no such service"
+
+    monkeypatch.setattr(apprise_post, "check", check)
+    routes.change(boss, made.pk, url="json://right.example")
+    with pytest.raises(BadRoute, match="no such service"):
+        routes.change(boss, made.pk, url="json://wrong.example")
+    assert seen == [len(connection.savepoint_ids)] * 2
+    assert AlarmRoute.objects.get().receiver.url == "json://right.example"
+    entries = AuditEntry.objects.filter(actor="boss").order_by("pk").values_list("target", "outcome")
+    assert list(entries) == [("ops", "done"), ("ops", "refused")]
+
+
 SECRET = "whsec_" + "a" * 43 + "="
 
 
@@ -304,6 +326,49 @@ def test_a_route_of_the_settings_that_does_not_fit_is_an_error_of_check_and_lose
     assert "slak" in caplog.text
 
 
+def test_routes_of_the_settings_without_room_are_logged_once_and_keep_no_alarm_from_being_sent(
+    desk, route, receiver, settings, monkeypatch, caplog
+):
+    route("ops")
+    monkeypatch.setattr(routes, "MOST", 2)
+    routes._log_once.cache_clear()
+    given = {"url": receiver.url, "secret": SECRET}
+    configure(settings, ALARM_ROUTES=[{"name": name} | given for name in ("ops", "night", "day")])
+    for _ in range(2):
+        duties._care_for_alarms()
+    assert {str(route) for route in AlarmRoute.objects.all()} == {"ops", "night"}
+    assert Delivery.objects.filter(webhook__name="ops").count() == 1
+    assert [caplog.text.count(f"route '{name}' of ALARM_ROUTES") for name in ("ops", "night", "day")] == [1, 0, 1]
+    assert [entry.outcome for entry in AuditEntry.objects.filter(actor="settings")] == ["done"]
+
+
+def test_the_first_of_them_that_fails_keeps_no_alarm_from_being_sent(desk, route, monkeypatch):
+    def fail() -> None:
+        raise BadRoute("name", "no room")
+
+    route()
+    monkeypatch.setattr(routes, "declare", fail)
+    with pytest.raises(BadRoute):
+        duties._care_for_alarms()
+    assert Delivery.objects.count() == 1
+
+
+def test_a_route_of_the_settings_is_the_same_however_it_is_written(receiver, settings, db, monkeypatch):
+    checked = []
+    monkeypatch.setattr(apprise_post, "check", lambda url: checked.append(url) or "")
+    posts = {
+        "name": " night ", "url": receiver.url.replace("http", "HTTP"), "secret": SECRET, "hours": " 22:00-06:00 ",
+        "machines": ("order", "order"), "kinds": ("dead",),
+    }  # fmt: skip
+    configure(settings, ALARM_ROUTES=[posts, {"name": "chat", "url": "JSON://Chat.example"}])
+    routes.declare()
+    made, at_first = set(AlarmRoute.objects.values_list("pk", flat=True)), len(checked)
+    routes.declare()
+    assert set(AlarmRoute.objects.values_list("pk", flat=True)) == made
+    assert [entry.action for entry in AuditEntry.objects.filter(actor="settings")] == ["route.make"] * 2
+    assert len(checked) == at_first, "an address of apprise that is known starts no process"
+
+
 def test_the_shape_of_the_setting_is_checked(settings, db):
     from machines.conf.table import resolve
 
@@ -313,4 +378,4 @@ def test_the_shape_of_the_setting_is_checked(settings, db):
     assert "list of dicts" in problem("slack://")
     assert "'colour'" in problem([{"name": "a", "url": "b", "colour": "red"}])
     assert "no text 'url'" in problem([{"name": "a"}])
-    assert "same name" in problem([{"name": "a", "url": "b"}] * 2)
+    assert "same name" in problem([{"name": "a", "url": "b"}, {"name": "a ", "url": "b"}])
