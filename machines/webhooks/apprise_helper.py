@@ -24,7 +24,7 @@ from .public_addresses import explain_inside, may_lead_to
 
 SHOWN = 300  # characters of what a service says
 LOCAL = "{schema}://"  # the template of services that are this machine itself, as its desktop
-FILES = re.compile(r"[?&](template|keyfile|subfile|pgpkey)=", re.IGNORECASE)  # which a plugin would read here
+FILES = ("template", "keyfile", "subfile", "pgpkey")  # of a query, which a plugin would read here
 
 
 class Inside(Exception):
@@ -87,7 +87,7 @@ def main() -> None:
     logger = logging.getLogger("apprise")
     logger.addHandler(words)
     logger.propagate = False
-    apprise.AttachmentManager().remove("file")
+    apprise.AttachmentManager().remove("file")  # plugins read files by it; a query that names one is refused as well
     Gate(order["hosts"]).close()
     try:
         why = _run(order["url"], order["message"], order["hosts"], words)
@@ -107,8 +107,8 @@ def _run(url: str, message: dict[str, str], allowed: list[str], words: LastWords
         return f"apprise has no service {scheme}://" + (f"; did you mean {close[0]}://?" if close else "")
     if LOCAL in services[scheme].templates:
         return f"{scheme}:// is this machine itself, where nobody reads it"
-    if found := FILES.search(url):
-        return f"{found[1]}= names a file, and no file is read"
+    if found := _find_file(url):
+        return f"{found}= names a file, and no file is read"
     try:
         service = apprise.Apprise.instantiate(url, suppress_exceptions=False)
     except (AppriseException, TypeError, ValueError) as error:
@@ -123,6 +123,12 @@ def _run(url: str, message: dict[str, str], allowed: list[str], words: LastWords
     if message and not service.notify(**message):
         return _hide(words.text, url) or "the service took no message"
     return ""
+
+
+def _find_file(url: str) -> str:
+    """Return which part of a query names a file, as apprise takes queries apart."""
+    names = (part.partition("=")[0].replace("+", " ") for part in re.split("[?&;]", url)[1:])
+    return next((name for name in (unquote(name).strip().lower() for name in names) if name in FILES), "")
 
 
 def _hide(text: str, url: str) -> str:

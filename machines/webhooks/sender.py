@@ -8,6 +8,7 @@ import random
 import secrets
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -29,7 +30,7 @@ log = logging.getLogger(__name__)
 # Seconds before each further attempt, about a day in all; then it is given up.
 SCHEDULE = (5, 30, 120, 600, 1800, 3600, 7200, 14_400, 21_600, 28_800)
 JITTER = 0.2  # of a pause, up or down: what failed together need not come back together
-LEASE = timedelta(seconds=60)  # an attempt takes a quarter of it at most; then its worker is dead
+LEASE = timedelta(seconds=60)  # an attempt takes a quarter of it at most, one by apprise half; then its worker is dead
 BATCH = 16  # deliveries a pass sends side by side
 EACH = 4  # of them for one webhook; a single one for one that has just failed
 LONGEST_REST = 300  # seconds a webhook that fails is left alone, whatever is due
@@ -82,6 +83,8 @@ def send_due(*, clock: Callable[[], datetime] = timezone.now) -> int:
     if not claimed:
         return 0
     with asyncio.Runner() as runner:
+        # Each attempt finds a thread free: a service that hangs takes none from the look-up of another's name.
+        runner.get_loop().set_default_executor(ThreadPoolExecutor(2 * BATCH, "webhooks"))
         tasks = {runner.get_loop().create_task(post(delivery, clock())): delivery for delivery in claimed}
         while tasks:  # each is settled when it has an answer, so that a receiver that hangs has none sent twice
             done, _ = runner.run(asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))

@@ -1,9 +1,12 @@
 """Attempts: signed, tried again for a day, given up, switched off; what a receiver does never holds up another."""
 
+import asyncio
 import base64
 import hashlib
 import hmac
 import json
+import os
+import threading
 from datetime import timedelta
 
 import pytest
@@ -12,6 +15,7 @@ from django.utils import timezone
 from machines.models import Delivery, Webhook
 from machines.webhooks import management, sender
 from machines.webhooks.fan_out import FanOut
+from machines.webhooks.http_post import PostResult
 from tests.configuration import configure
 from tests.engine.instances.racing import in_threads
 
@@ -137,6 +141,23 @@ def test_one_that_hangs_is_left_after_its_time_and_holds_up_no_other(engine, bel
     sender.send_due()
     assert Delivery.objects.filter(webhook__name="other", state="sent").count() == 4
     assert Delivery.objects.filter(webhook__name="all", state="sent").count() == 0  # it rests
+
+
+def test_services_that_hang_take_no_thread_from_others(engine, bell, hook, monkeypatch):
+    together = threading.Barrier(2 * sender.BATCH)
+
+    async def post(delivery, now):
+        await asyncio.gather(*(asyncio.to_thread(together.wait, 20) for _ in range(2 * sender.BATCH)))
+        return PostResult(now, 0, 204)
+
+    hook()
+    ring(engine, bell)
+    pumped(engine)
+    monkeypatch.setattr(sender, "post", post)
+    for name in ("cpu_count", "process_cpu_count"):  # by which Python sizes its own
+        monkeypatch.setattr(os, name, lambda: 1, raising=False)
+    assert sender.send_due() == 1
+    assert Delivery.objects.get().state == "sent"
 
 
 def test_nobody_there_is_an_attempt_that_failed(engine, bell, hook, receiver, settings):
