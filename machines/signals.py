@@ -1,4 +1,5 @@
-"""Signals of Django about steps, jobs and alarms. What a receiver raises is logged and stops nothing."""
+"""Signals of Django about steps, jobs and alarms. What a receiver raises is logged and stops nothing.
+Where an event loop runs in the thread that sends, receivers that are coroutines are not called."""
 
 from __future__ import annotations
 
@@ -51,7 +52,12 @@ def notify(signal: Signal, sender: Any, **facts: Any) -> None:
     """Send a signal; what a receiver raises is logged and goes no further."""
     if not signal.has_listeners(sender):
         return
-    for receiver, answer in signal.send_robust(sender, **facts):
+    try:
+        answers = signal.send_robust(sender, **facts)
+    except Exception:  # Django cannot run receivers that are coroutines where an event loop runs already
+        log.exception("some receivers of a machine's signal were not called")
+        return
+    for receiver, answer in answers:
         if isinstance(answer, Exception):
             log.error("the receiver %r of a machine's signal failed", receiver, exc_info=answer)
 

@@ -1,4 +1,4 @@
-"""Actions on one instance: events, repairs, creation. Reading is in ``reading``."""
+"""Actions on one instance: events, repairs, creation. Reading is in ``queries``."""
 
 from __future__ import annotations
 

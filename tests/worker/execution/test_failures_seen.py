@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import pytest
@@ -102,6 +103,23 @@ def test_an_event_that_is_refused_sends_a_signal_before_it_raises(engine, db):
     finally:
         signals.instance_refused.disconnect(receive)
     assert seen == [("work", "w-1", "nothing", "SB431")]
+
+
+def test_a_receiver_that_is_a_coroutine_hides_no_refusal_in_an_event_loop(engine, db, caplog):
+    async def receive(sender, **facts): ...
+
+    async def fire():
+        engine.fire("work", "w-1", "nothing")
+
+    engine.publish(work())
+    engine.create("work", "w-1")
+    signals.instance_refused.connect(receive)
+    try:
+        with pytest.raises(Refused):
+            asyncio.run(fire())
+    finally:
+        signals.instance_refused.disconnect(receive)
+    assert "were not called" in caplog.text
 
 
 def test_with_on_error_the_errors_page_shows_message_and_traceback(fail, engine, as_):
