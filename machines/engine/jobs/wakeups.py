@@ -55,11 +55,12 @@ class ServerMemory:
         """Return root -> its queues that rang and were not emptied since."""
         return {root: word.split() for answer in self._ask(roots, "jobs")[1] for root, word in answer.words.items()}
 
-    def find_touched(self, roots: Collection[Root], since: int) -> tuple[int, set[Root]]:
-        """Return ms of the server's clock, and the partitions that may have changed since a moment (ms by that
-        clock)."""
+    def find_touched(self, roots: Collection[Root], since: int) -> tuple[int, set[Root], set[Root]]:
+        """Return ms of the server's clock, the partitions that may have changed since a moment (ms by that clock), and
+        those whose server answered: of the others nobody knows."""
         now, answers = self._ask(roots, f"since {max(0, since - SKEW_MS)}")
-        return now, {root for answer in answers for root in (answer.words if answer.memory else answer.group)}
+        touched = {root for answer in answers for root in (answer.words if answer.memory else answer.group)}
+        return now, touched, {root for answer in answers for root in answer.group}
 
     def find_due(
         self, roots: Collection[Root], horizon: int, clocks: dict[frozenset[Root], int] | None = None
@@ -138,15 +139,17 @@ class ChangeWatch:
         self._known: set[Root] = set()
 
     def find(self, roots: Collection[Root]) -> set[Root]:
-        """Return those that may have changed, and those that it was not asked about before."""
+        """Return those that may have changed, and those that it was not asked about before, or that did not answer
+        then."""
         now, started = 0, time.monotonic()
         touched: set[Root] = set()
+        answered: set[Root] = set()
         if roots:
-            now, touched = self._memory.find_touched(roots, self._asked)
+            now, touched, answered = self._memory.find_touched(roots, self._asked)
         if started - self._whole_at >= self._whole:
             self._known, self._whole_at = set(), started
         found = touched | (set(roots) - self._known)
-        self._known, self._asked = set(roots), now or self._asked
+        self._known, self._asked = answered, now or self._asked
         return found
 
 

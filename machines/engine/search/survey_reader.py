@@ -148,8 +148,8 @@ class SurveyReader:
         held = [root for root in roots if root in self._readings and self._readings[root].known_stamp(newest)]
         if not held:
             return {}
-        _, touched = self._memory.find_touched(held, self._clock)
-        return {root: self._readings[root] for root in held if root not in touched}
+        _, touched, answered = self._memory.find_touched(held, self._clock)
+        return {root: self._readings[root] for root in held if root in answered and root not in touched}
 
     def _ask(self, asked: list[str], trust: bool) -> tuple[int, dict[str, Reading | SignalboxError | None]]:
         """Return the server's time in ms, and what each root answered; roots of nodes that are away are missing."""
@@ -175,7 +175,7 @@ class SurveyReader:
                 raise EngineFault(f"the figures cannot be read: {' '.join(map(str, reply))}")
             now = max(now, int(reply[1]))
             found |= self._take(chunk, int(reply[1]), reply[2:])
-        if failed is not None and not found:
+        if failed is not None and not known and not found:
             translate(failed)
         now = now or newest
         self._clock, self._read_at = now, time.monotonic()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 
 import pytest
+import redis
 
 from machines.engine import Engine, EngineFault
-from machines.engine.connection import library
+from machines.engine.connection import library, routing
+from machines.engine.jobs import wakeups
 from machines.engine.jobs.wakeups import LIVE_MS, SKEW_MS, Bell, Shares, Wakeups
+from machines.engine.search import survey_reader
 from tests.engine.bells import Bells, wait_on_lists
 from tests.engine.builders import door, publish
 
@@ -142,10 +145,48 @@ def test_a_server_that_lost_its_memory_is_asked_for_each_partition(yard):
     yard.tick("door")
     assert yard.wakeups.memory.find_due([root], 1000)[1] == {}
     since = yard.wakeups.memory.find_touched([root], 0)[0] + SKEW_MS + 100
-    assert yard.wakeups.memory.find_touched([root], since)[1] == set()
+    assert yard.wakeups.memory.find_touched([root], since)[1:] == (set(), {root})
     yard.client.function_load(library.text(), replace=True)
     assert yard.wakeups.memory.find_due([root], 1000)[1] == {root: None}
     assert yard.wakeups.memory.find_touched([root], since - 60_000)[1] == {root}
+
+
+class Outage:
+    """Has each partition on a server of its own, and the server of ``away`` not answer."""
+
+    def __init__(self, engine: Engine, monkeypatch) -> None:
+        self.away = ""
+        self._many = engine._caller.many
+        monkeypatch.setattr(routing, "group_by_node", lambda client, roots: [[root] for root in roots])
+        monkeypatch.setattr(engine._caller, "many", self._answer)
+
+    def _answer(self, calls):
+        named = [self.away and self.away in (call[1], *call[2]) for call in calls]
+        found = iter(self._many([call for call, is_away in zip(calls, named, strict=True) if not is_away]))
+        return [redis.ConnectionError("away") if is_away else next(found) for is_away in named]
+
+
+def test_partitions_of_a_server_that_was_away_are_found_when_it_is_back(many, monkeypatch):
+    publish(many, door(), "x")
+    outage, watch = Outage(many, monkeypatch), many.wakeups.watch_changes(whole=float("inf"))
+    monkeypatch.setattr(wakeups, "SKEW_MS", -60_000)  # no server says that anything changed
+    roots = set(many.wakeups.roots(["door"]))
+    assert watch.find(roots) == roots
+    outage.away = away = many._catalog.partition("door", "x").root
+    assert watch.find(roots) == set()
+    outage.away = ""
+    assert [watch.find(roots), watch.find(roots)] == [{away}, set()]
+
+
+def test_a_survey_names_partitions_that_did_not_answer_and_keeps_the_others(many, monkeypatch):
+    publish(many, door(), "x")
+    outage = Outage(many, monkeypatch)
+    monkeypatch.setattr(survey_reader, "SETTLED_MS", -1)
+    monkeypatch.setattr(wakeups, "SKEW_MS", -60_000)
+    many.survey()
+    assert many.survey(trust=True).missing == ()
+    outage.away = many._catalog.partition("door", "x").root
+    assert many.survey(trust=True).missing == (outage.away,)
 
 
 @pytest.mark.parametrize(

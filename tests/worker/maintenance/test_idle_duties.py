@@ -51,7 +51,7 @@ def test_a_duty_asks_no_more_of_many_idle_machines_than_of_few(engine, count_com
         duty = (make_exclusive_duties(engine, Options()) | make_shared_duties(engine))[name]
         roots = list(engine.wakeups.roots(engine.machines()))
         touched = engine.wakeups.memory.find_touched
-        since, _ = touched(roots, 0)
+        since = touched(roots, 0)[0]
         passes = 0
         while passes < 3 or touched(roots, since)[1]:
             since, passes = touched(roots, since)[0], passes + 1
