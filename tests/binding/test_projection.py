@@ -7,6 +7,7 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
+from machines.engine import EngineFault
 from machines.engine.keys import Partition
 from machines.fields import available_events
 from machines.integrations.binding.columns import Mirrored, MirroredRevision
@@ -130,6 +131,21 @@ def test_after_the_log_was_lost_the_rows_are_compared(machines_there, project):
     project.look_again()
     project()
     assert stored(row) == ("cancelled", 2)
+
+
+def test_a_comparison_that_was_interrupted_begins_anew(machines_there, project):
+    def break_off():
+        raise EngineFault("test")
+        yield
+
+    row = order()
+    project()
+    edit(row, "paid", 5)
+    project.worker._readers["shop.Order.status"]._reconcile = break_off()
+    project()
+    project.look_again()
+    project()
+    assert stored(row) == ("new", 1)
 
 
 def test_an_instance_that_is_made_anew_under_its_id_is_shown(machines_there, project):

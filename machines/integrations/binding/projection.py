@@ -59,14 +59,19 @@ class FieldReader:
         self._known: dict[Place, str] = {}
         self._refreshed = self._renewed = -float("inf")
         self._reconcile: Iterator[object] | None = None
+        self._interrupted = False  # the latest comparison did not come to its end
 
     def look(self, *, wait: float) -> bool:
         """Read a page of each log that has one; return whether there is more to do."""
         self._refresh()
         if self._reconcile is not None:
             wait = 0.0
-            if next(self._reconcile, None) is None:
-                self._reconcile = None
+            try:
+                if next(self._reconcile, None) is None:
+                    self._reconcile = None
+            except Exception:
+                self._reconcile, self._interrupted = None, True
+                raise
         found = self._emitted.find_new(self._known, wait=wait) if self._known else []
         more = [self._read(place) for place in found]
         return any(more) or self._reconcile is not None
@@ -95,6 +100,8 @@ class FieldReader:
             self._known = {place: self._known.get(place, START) for place in sorted(places)}
             if fresh | begun:
                 self._compare("its steps are logged from now on")
+        if self._interrupted:
+            self._compare("the latest comparison was interrupted")
 
     def _stream(self, place: Place) -> AttachedStream:
         if place not in self._streams:
@@ -150,6 +157,7 @@ class FieldReader:
 
     def _compare(self, why: str) -> None:
         log.info("%s: comparing all rows with all instances, since %s", self._field.label, why)
+        self._interrupted = False
         self._reconcile = iter(Reconcile(self._engine, self._field).pages())
 
 

@@ -123,7 +123,7 @@ def _bring_up(field: MachineField, id: str, using: str, report: Report) -> bool:
     """Write the columns that a field follows into an instance; tell whether it has them now."""
     try:
         following.follow(field, id, using)
-    except (BadPayload, Conflict) as error:
+    except (BadPayload, Conflict, UnknownInstance) as error:
         report.errors.append(f"{id}: {error.message}")
         return False
     return True
