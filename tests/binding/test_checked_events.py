@@ -7,6 +7,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import transaction
 
 from machines.engine import BadPayload, Conflict, EngineUnavailable, NotAllowed, Refused, Suspended, UnknownEvent
+from machines.integrations.binding import outbox
 from machines.models import OutboxEntry
 from tests.conftest import NOWHERE, configure
 
@@ -70,6 +71,43 @@ def test_a_row_of_this_transaction_is_checked_before_it_has_an_instance(machines
                 one.fire("pay", {"amount": 29}, check=True)
             one.fire("pay", {"amount": 30}, check=True)
     assert (row.state, other.status) == ("paid", "paid")
+
+
+def test_a_field_that_the_version_does_not_declare_leaves_the_others_in_the_check(bill, monkeypatch):
+    monkeypatch.setattr(bill._meta.get_field("state"), "follows", {"total": "total", "extra": "note"})
+    with transaction.atomic():
+        type(bill).objects.update(total=50, note="x")
+        with pytest.raises(Refused, match="total = 50"):
+            bill.state.fire("pay", {"amount": 20}, check=True)
+
+
+def test_a_value_of_the_row_that_does_not_fit_is_raised_by_the_check(bill, monkeypatch):
+    monkeypatch.setattr(bill._meta.get_field("state"), "follows", {"total": "note"})
+    with transaction.atomic():
+        type(bill).objects.update(note="much")
+        with pytest.raises(BadPayload, match="total"):
+            bill.state.fire("pay", {"amount": 20}, check=True)
+    assert list_events() == []
+
+
+def test_an_object_that_is_older_than_its_instance_is_checked_on_the_instance(machines_there):
+    from .shop.models import Bill
+
+    (row,) = Bill.objects.bulk_create([Bill(total=30)])
+    outbox.create_missing(Bill._meta.get_field("state"), "default")
+    machines_there.fire("bill", str(row.pk), "ask")
+    with transaction.atomic(), pytest.raises(Refused):
+        row.state.fire("ask", check=True)
+
+
+def test_the_expected_revision_is_checked_behind_a_change_of_the_row(bill):
+    with transaction.atomic():
+        bill.total = 50
+        bill.save()
+        with pytest.raises(Conflict):
+            bill.state.fire("pay", {"amount": 50}, expect=7, check=True)
+        bill.state.fire("pay", {"amount": 50}, expect=1, check=True)
+    assert bill.state == "paid"
 
 
 def test_a_row_of_bulk_create_is_checked_before_it_has_an_instance(machines_there):

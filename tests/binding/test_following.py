@@ -6,13 +6,13 @@ import threading
 from decimal import Decimal
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection, router, transaction
 from django.db.models import F
 from django.utils import timezone
 
 from machines.engine import Conflict, Refused
 from machines.fields import ColumnGone, MachineField
-from machines.integrations.binding import checks, delivery, outbox
+from machines.integrations.binding import checks, delivery, following, outbox
 from machines.integrations.binding.reconcile import DryRun, Reconcile
 from machines.models import OutboxEntry
 from tests.conftest import NOWHERE, configure
@@ -38,6 +38,10 @@ def field() -> MachineField:
 
 def there(engine, row):
     return engine.get("bill", str(row.pk))
+
+
+def die(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_an_instance_is_created_with_the_columns(machines_there):
@@ -127,6 +131,95 @@ def test_the_revision_that_a_caller_expects_counts_before_the_row_is_followed(ma
     assert row.state.fire("pay", {"amount": 50}, expect=1, key="once").revision == 3
 
 
+def test_the_revision_that_a_caller_expects_passes_changes_of_the_row_and_no_other_step(machines_there):
+    row, other = bill(), bill()
+    for one in (row, other):
+        with transaction.atomic():
+            one.total = 50
+            one.save()
+            if one is other:
+                machines_there.fire("bill", str(one.pk), "ask")
+            pending = one.state.fire("pay", {"amount": 50}, expect=1)
+        pending.refresh_from_db()
+        assert (pending.outcome, one.state) == (("applied", "paid") if one is row else ("SB440", "asked"))
+
+
+def test_an_event_of_which_only_the_change_arrived_is_sent_again(machines_there, monkeypatch, deliver):
+    row = bill()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(machines_there), "fire", die)
+        sending = transaction.atomic()
+        sending.__enter__()
+        bills().update(total=50)
+        row.state.fire("pay", {"amount": 50}, expect=1)
+        with pytest.raises(KeyboardInterrupt):
+            sending.__exit__(None, None, None)
+    assert there(machines_there, row).data["total"] == 50
+    OutboxEntry.objects.filter(state="waiting").update(due=timezone.now())
+    deliver()
+    assert (OutboxEntry.objects.latest("pk").outcome, there(machines_there, row).state) == ("applied", "paid")
+
+
+def test_a_change_is_followed_where_another_process_creates_the_instance_first(machines_there, monkeypatch):
+    (row,) = bills().bulk_create([bills().model(total=20)])
+    ensure = delivery.ensure_instance
+
+    def come_second(field, id, using):
+        machines_there.create("bill", id, {"total": 20})
+        return ensure(field, id, using)
+
+    monkeypatch.setattr(delivery, "ensure_instance", come_second)
+    row.total = 50
+    row.save()
+    assert there(machines_there, row).data["total"] == 50
+
+
+def test_an_instance_that_was_there_before_its_row_gets_the_columns(machines_there):
+    machines_there.create("bill", "7", {"total": 3})
+    row = bill(pk=7)
+    entry = OutboxEntry.objects.get()
+    assert (entry.state, entry.outcome, there(machines_there, row).data["total"]) == ("done", "exists", 20)
+    assert row.state.revision == 2
+
+
+def test_a_change_of_an_instance_that_others_move_all_the_time_waits(machines_there, monkeypatch, deliver):
+    row = bill()
+    with monkeypatch.context() as patch:
+        patch.setattr(following, "TURNS", 1)
+        edit = type(machines_there).edit
+
+        def move_first(engine, machine, id, changes, **options):
+            machines_there.fire("bill", id, "ask")
+            return edit(engine, machine, id, changes, **options)
+
+        patch.setattr(type(machines_there), "edit", move_first)
+        row.total = 50
+        row.save()
+    assert OutboxEntry.objects.latest("pk").state == "waiting"
+    OutboxEntry.objects.filter(state="waiting").update(due=timezone.now())
+    deliver()
+    assert there(machines_there, row).data["total"] == 50
+
+
+def test_a_column_that_the_database_makes_is_followed_with_each_save(machines_there, monkeypatch):
+    row = bill()
+    bills().update(total=50)
+    monkeypatch.setattr(bills().model._meta.get_field("total"), "generated", True)
+    row.save(update_fields=["note"])
+    assert there(machines_there, row).data["total"] == 50
+
+
+def test_the_row_of_the_database_that_is_written_to_decides(machines_there, monkeypatch):
+    class Primary:
+        def db_for_write(self, model, **hints):
+            return "default"
+
+    monkeypatch.setattr(router, "routers", [Primary()])
+    row = bill()
+    row._state.db = "replica"
+    assert row.state.fire("pay", {"amount": 20}).state == "paid"
+
+
 def test_a_change_waits_for_redis_and_the_event_behind_it_too(machines_there, settings, deliver, monkeypatch):
     row, url = bill(), settings.SIGNALBOX["REDIS_URL"]
     configure(settings, REDIS_URL=NOWHERE)
@@ -187,6 +280,22 @@ def test_what_an_update_changed_is_found_and_mended_by_reconcile(machines_there)
     row.refresh_from_db()
     assert (there(machines_there, row).data["total"], row.state.revision) == (50, 2)
     assert there(machines_there, other).revision == 1
+
+
+def test_an_instance_that_is_deleted_meanwhile_does_not_end_the_comparison(machines_there, monkeypatch):
+    row, other = bill(), bill()
+    bills().update(total=50)
+    list_differences = following.list_differences
+
+    def vanish(field, instance, values):
+        if instance.id == str(row.pk):
+            machines_there.delete("bill", instance.id, reason="test")
+        return list_differences(field, instance, values)
+
+    monkeypatch.setattr(following, "list_differences", vanish)
+    report = Reconcile(machines_there, field()).run()
+    assert [error.partition(":")[0] for error in report.errors] == [str(row.pk)]
+    assert there(machines_there, other).data["total"] == 50
 
 
 def test_an_instance_of_a_version_without_the_field_takes_its_events(engine):

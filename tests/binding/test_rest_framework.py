@@ -81,6 +81,19 @@ def test_sensitive_values_stay_out_of_a_refusal(row, machines_there):
     assert (answer.status_code, "31337" in answer.data["detail"]) == (409, False)
 
 
+def test_a_sensitive_column_that_does_not_fit_is_not_repeated(machines_there, monkeypatch):
+    from . import machines
+    from .shop.models import Bill
+
+    total, off = {"type": "integer", "sensitive": True}, {"type": "number"}
+    context = {"type": "object", "properties": {"total": total, "off": off, "paid": {}}}
+    machines_there.publish({**machines.BILL, "context": context, "index": []})
+    bill = Bill.objects.create(note="31337")
+    monkeypatch.setattr(Bill._meta.get_field("state"), "follows", {"total": "note"})
+    answer = post(lambda request: bill.state.fire("ask"))
+    assert (answer.status_code, answer.data["code"], "31337" in answer.data["detail"]) == (400, "SB410", False)
+
+
 def test_each_error_has_its_status(row, clerk, settings):
     def status(perform, user=None) -> tuple[int, str]:
         answer = post(perform, user)

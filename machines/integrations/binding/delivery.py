@@ -15,7 +15,7 @@ import logging
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -190,6 +190,9 @@ def send(claim: Claim) -> None:
     except LATER as error:
         _postpone(claim, error)
     except SignalboxError as error:
+        if isinstance(error, Conflict) and claim.entry.kind != Kind.FIRE:  # others move the instance all the time
+            _postpone(claim, error)
+            return
         _end(claim, Ended(error.code, message=redact_message(claim.entry.machine, error), error=error))
     except Exception as error:
         log.exception("%s could not be sent; it is tried again", claim.entry)
@@ -213,7 +216,7 @@ def _carry_out(claim: Claim) -> Ended | None:
         try:
             after = _fire(claim, expect)
         except Conflict:
-            if entry.expect is not None:
+            if entry.expect is not None and _find_expected(claim) == expect:
                 raise
         except UnknownInstance:
             if not ensure_instance(claim.field, entry.instance, claim.using):
@@ -235,11 +238,15 @@ def _delete(claim: Claim) -> Ended:
 
 def _follow(claim: Claim) -> Ended:
     """Bring an instance up to its row; one that is missing is created from it, or is gone for good."""
+    field, id, using = claim.field, claim.entry.instance, claim.using
     try:
-        there, _ = following.follow(claim.field, claim.entry.instance, claim.using)
+        there, _ = following.follow(field, id, using)
     except UnknownInstance:
-        ensure_instance(claim.field, claim.entry.instance, claim.using)
-        return Ended("applied")
+        ensure_instance(field, id, using)
+        try:  # another process may have created it meanwhile, with earlier values
+            there, _ = following.follow(field, id, using)
+        except UnknownInstance:
+            return Ended("applied")
     return Ended("applied", there.state, there.revision)
 
 
@@ -249,7 +256,9 @@ def _create(claim: Claim) -> Ended:
         made = _create_from(claim.field, entry, claim.using)
     except InstanceExists:
         there = get_engine().get(entry.machine, entry.instance)
-        return _judge_found(entry, there)
+        ended = _judge_found(claim.field, entry, there)
+        there, _ = following.follow(claim.field, entry.instance, claim.using)
+        return replace(ended, state=there.state, revision=there.revision)
     return Ended("applied", made.state, made.revision)
 
 
@@ -286,13 +295,14 @@ def _create_in_state(
     return engine.force(machine, id, state, actor="row", reason=why, key=f"{key}:state" if key else None)
 
 
-def _judge_found(entry: OutboxEntry, there: Instance) -> Ended:
+def _judge_found(field: MachineField, entry: OutboxEntry, there: Instance) -> Ended:
     """Return how a creation ends where an instance of the id is there that it has not made: the row shows that one. One
     that has moved belonged to something else, an earlier row or an earlier database."""
     was = (
         f"machine {entry.machine!r} had an instance {entry.instance!r} before: {there.state}, revision {there.revision}"
     )
-    if there.revision <= 1 or (entry.tried_at is not None and timezone.now() - entry.tried_at > REMEMBERED):
+    is_new = there.revision <= 1 or (field.follows and following.pass_edits(field, there.id, 1) == there.revision)
+    if is_new or (entry.tried_at is not None and timezone.now() - entry.tried_at > REMEMBERED):
         log.info("%s; the row shows it", was)
         return Ended("exists", there.state, there.revision)
     advice = "delete the instance and make the row again, or give the row another id"
@@ -307,7 +317,16 @@ def _expectations(claim: Claim) -> Iterator[int | None]:
     for _ in range(TURNS):
         if not _is_ours(claim):
             return
-        yield get_engine().get(entry.machine, entry.instance).revision if entry.expect is None else entry.expect
+        yield _find_expected(claim)
+
+
+def _find_expected(claim: Claim) -> int:
+    """Return the revision that the caller expects; the present one where they named none, or only the row was followed
+    since."""
+    entry = claim.entry
+    if entry.expect is None:
+        return get_engine().get(entry.machine, entry.instance).revision
+    return following.pass_edits(claim.field, entry.instance, entry.expect) if claim.field.follows else entry.expect
 
 
 def _fire(claim: Claim, expect: int | None) -> Instance:

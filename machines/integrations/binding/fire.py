@@ -12,7 +12,7 @@ from django.db import connections, router
 from django.db.models import Model
 
 from machines.connections import get_engine
-from machines.engine import Conflict, Instance, UnknownInstance, arguments, limits
+from machines.engine import BadPayload, Conflict, Instance, SimulatedStep, UnknownInstance, arguments, limits
 from machines.instances import actions as instances
 from machines.instances.queries import redacting
 from machines.people import transition_groups
@@ -74,8 +74,9 @@ def read(field: MachineField, row: Model, ask: Callable[[str], Answer]) -> Answe
             if getattr(row, field.revision_name):
                 raise
             raise CreationWaits(field.machine, id) from None
-        if not delivery.ensure_instance(field, id, using):
-            raise
+        with following.hiding_values(field.machine):
+            if not delivery.ensure_instance(field, id, using):
+                raise
     return ask(id)
 
 
@@ -104,14 +105,16 @@ def write_through(field: MachineField, row: Model, after: Instance, using: str) 
 
 
 def alias_of(row: Model) -> str:
-    """Return the database that the row came from."""
-    return row._state.db or router.db_for_write(type(row), instance=row)
+    """Return the database that the row is written to, also where it was read from a replica."""
+    return router.db_for_write(type(row), instance=row)
 
 
 def _send(field: MachineField, row: Model, id: str, using: str, event: Event) -> Instance:
     """Send an event to an instance that has today's values of the row."""
     expect = event.expect
     if field.follows:
+        if expect is not None:
+            expect = following.pass_edits(field, id, expect)
         there, expect = following.follow(field, id, using, expect)
         columns.remember(field, row, there.state, there.revision)
     if event.user is not None:
@@ -154,30 +157,48 @@ def demand_taken(field: MachineField, row: Model, id: str, using: str, event: Ev
     BadPayload, Conflict, Suspended, EngineUnavailable."""
     if connections[using].features.has_select_for_update:
         columns.rows(field, using).select_for_update().filter(pk=row.pk).values_list("pk").first()
-    if columns.earlier_state(field, row):
+    seen = columns.read(field, [id], using).get(id, columns.Columns("", 0))  # the object may be older than its instance
+    if seen.state and not seen.revision:
         return  # its instance begins in the state that another library left: there is nothing to try the event on
     waiting = list(outbox.entries(field, id, using).filter(state=OutboxEntry.State.WAITING))
-    created = _find_creation_data(field, row, id, using, waiting)
-    inputs: list[dict[str, Any]] = []
-    if created is None and field.follows:
-        inputs = [{"edit": found} for found in following.read(field, [id], using).values()]
-    inputs += [{"event": one.event, "payload": one.payload} for one in waiting if one.kind == OutboxEntry.Kind.FIRE]
+    created = None if seen.revision else _make_creation_data(field, row, id, using, waiting)
+    events = [{"event": one.event, "payload": one.payload} for one in waiting if one.kind == OutboxEntry.Kind.FIRE]
     asked: dict[str, Any] = {"event": event.name, "payload": event.payload}
     with _asking(field, id, event, asked):
-        if event.expect is not None and created is None and not waiting:
-            seen = get_engine().get(field.machine, id).revision
-            if seen != event.expect:
-                raise Conflict(field.machine, id, expected=event.expect, actual=seen)
-        steps = get_engine().preview_events(field.machine, id, [*inputs, asked], created)
+        if event.expect is not None and created is None and not events:
+            _demand_revision(field, id, event.expect)
+        edits = _list_edits(field, id, using) if created is None and field.follows else []
+        with following.hiding_values(field.machine):
+            steps = get_engine().preview_events(field.machine, id, [*edits, *events, asked], created)
+            _demand_values(steps)
         steps[-1].demand_taken(field.machine, id)
 
 
-def _find_creation_data(
+def _demand_revision(field: MachineField, id: str, expect: int) -> None:
+    """Raise Conflict unless the instance is at the revision ``expect``, or was only brought up to its row since."""
+    there = get_engine().get(field.machine, id).revision
+    if there != expect and not (field.follows and following.pass_edits(field, id, expect) == there):
+        raise Conflict(field.machine, id, expected=expect, actual=there)
+
+
+def _list_edits(field: MachineField, id: str, using: str) -> list[dict[str, Any]]:
+    """Return the input that brings a copy of the instance up to its row; none where it has the row's values."""
+    there = get_engine().get(field.machine, id)
+    changes = following.list_differences(field, there, following.read(field, [id], using).get(id, {}))
+    return [{"edit": changes}] if changes else []
+
+
+def _demand_values(steps: list[SimulatedStep]) -> None:
+    """Raise BadPayload where the values of the row did not get into the copy: the event was tried on others."""
+    for step in steps:
+        if step.event in ("(edit)", "(create)") and not step.taken:
+            raise BadPayload(str(step.error))
+
+
+def _make_creation_data(
     field: MachineField, row: Model, id: str, using: str, waiting: list[OutboxEntry]
-) -> dict[str, Any] | None:
-    """Return the data of an instance that is not created yet; None where it is there."""
-    if getattr(row, field.revision_name):
-        return None
+) -> dict[str, Any]:
+    """Return the data of an instance that is not created yet."""
     given = next((one.payload for one in waiting if one.kind == OutboxEntry.Kind.CREATE), None)
     data = field.creation_data(row) if given is None else dict(given)
     return data | following.read_set(field, [id], using).get(id, {})

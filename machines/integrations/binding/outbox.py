@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from machines.conf.database import DatabaseRetry, delete_some
 from machines.connections import get_engine, get_throttle
-from machines.engine import BadInput, Instance, SignalboxError
+from machines.engine import BadInput, Instance, InstanceExists, SignalboxError
 
 from . import columns, delivery, following, registry
 from .models import OutboxEntry
@@ -84,7 +84,12 @@ def create_missing(field: MachineField, using: str, *, after: Any = None, most: 
     for id in tried.values_list("instance", flat=True):
         found.pop(id, None)
     given = {id: data for id, row in found.items() if (data := make_data(field, id, row)) is not None}
-    failed = [id for id, answer in create_many(field, given, using).items() if isinstance(answer, SignalboxError)]
+    answers = create_many(field, given, using)
+    failed = [id for id, answer in answers.items() if isinstance(answer, SignalboxError)]
+    there = [id for id in failed if isinstance(answers[id], InstanceExists)]  # of another worker, as a rule
+    found_there = get_engine().get_many(field.machine, there) if there else []
+    new_ones = [one for one in found_there if isinstance(one, Instance) and one.revision <= 1]
+    columns.advance_many(field, new_ones, using)
     for id, seen in columns.read(field, failed, using).items():
         if not seen.revision:  # the outbox tries again where that helps, and keeps the outcome
             _put(field, id, using, kind=OutboxEntry.Kind.CREATE, payload=given[id])

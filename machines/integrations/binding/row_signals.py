@@ -60,7 +60,7 @@ def _check_saved(
         followed = [
             column.attname
             for column in field.list_followed()
-            if update_fields is None or {column.name, column.attname} & set(update_fields)
+            if update_fields is None or column.generated or {column.name, column.attname} & set(update_fields)
         ]
         if followed and instance.pk is not None:
             row = columns.rows(field, using).filter(pk=instance.pk)
@@ -97,8 +97,12 @@ def _follow_save(instance: Model, created: bool, raw: bool, using: str, **_: Any
 
 
 def _is_changed(row: Model, name: str, before: Any) -> bool:
-    """Tell whether a save changed a column. What an expression made of it is not known before it is read."""
-    value, column = getattr(row, name), row._meta.get_field(name)
+    """Tell whether a save may have changed a column. What an expression or the database made of it is not known before
+    it is read."""
+    column = row._meta.get_field(name)
+    if column.generated:
+        return True
+    value = getattr(row, name)
     return hasattr(value, "resolve_expression") or column.to_python(value) != before
 
 
