@@ -33,7 +33,7 @@ from machines.audit.entries import DONE, REFUSED, record, source_of
 from machines.conf import conf
 from machines.connections import get_throttle
 from machines.engine.errors import EngineUnavailable
-from machines.people.limits import network_of
+from machines.people.client_address import network_of
 
 PER_ADDRESS = 5  # times as many as for a name: colleagues share one
 BY_NAME, BY_ADDRESS, WARNED = "login.name", "login.address", "login.warned"

@@ -14,7 +14,7 @@ from typing import Any
 from dashboard.shared.addresses import Headers, caller_of
 from dashboard.shared.concurrency_limits import ConcurrencyLimits, Crowded, Slots, Turn, under
 from dashboard.shared.errors.statuses import BUSY, CROWDED, TOO_LARGE
-from machines.people.limits import network_of
+from machines.people.client_address import network_of
 
 from .event_loop_views import EventLoopHandler, Refusal, Scope
 

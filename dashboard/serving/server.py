@@ -24,7 +24,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from dashboard.live.sockets.frame_writer import SocketProtocol
 from machines.conf import conf
-from machines.people.limits import network_of
+from machines.people.client_address import network_of
 
 from . import shutdown
 

@@ -12,7 +12,6 @@ payload.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -29,6 +28,7 @@ from machines.patterns import Verdict
 from machines.patterns.throttle import MAX_LIMIT
 
 from .actor import Actor
+from .client_address import network_of
 from .errors import GuessedTooOften, TooFast
 
 log = logging.getLogger(__name__)
@@ -180,19 +180,3 @@ def withhold(
 def _make_key(actor: Actor, *about: str) -> str:
     """Return a digest, because ids of instances are longer than keys may be."""
     return hashlib.sha256("\0".join((actor.id, *about)).encode()).hexdigest()
-
-
-SLASH_64 = 64  # an IPv6 network that one customer has to themselves
-
-
-def network_of(address: str) -> str:
-    """Return an address as its limit is kept under: an IPv6 one by its /64, one that wraps an IPv4 address as that."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address[:64] or "local"
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.IPv6Network((int(found) >> SLASH_64 << SLASH_64, SLASH_64)))
-    return str(found)

@@ -18,7 +18,6 @@ from functools import cache, lru_cache
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.backends import ModelBackend
 from django.core.exceptions import PermissionDenied
 from django.utils.module_loading import import_string
 
@@ -207,6 +206,8 @@ def list_grants(pk: Any) -> list[tuple[str, str]]:
 @lru_cache(maxsize=8)
 def _is_plain(backends: tuple[str, ...]) -> bool:
     """Tell whether permissions are read by ``ModelBackend`` itself, and by no class that is made of it."""
+    from django.contrib.auth.backends import ModelBackend  # has models: the server imports this module before they are
+
     found = [backend for backend in map(import_string, backends) if issubclass(backend, ModelBackend)]
     return found == [ModelBackend]
 

@@ -24,7 +24,8 @@ from machines.patterns import Verdict
 from machines.patterns.throttle import MAX_LIMIT
 from machines.people import last_seen, tokens
 from machines.people.actor import Actor
-from machines.people.limits import network_of, spend_if_available
+from machines.people.client_address import network_of
+from machines.people.limits import spend_if_available
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 # Of a token or a session, wherever in an address it stands.

@@ -22,7 +22,7 @@ from django.utils.http import is_same_domain
 from dashboard.live.limits import Limits, limits
 from dashboard.live.messages import CloseCode
 from dashboard.shared.addresses import caller_of
-from machines.people.limits import network_of
+from machines.people.client_address import network_of
 
 
 class SocketAdmission:

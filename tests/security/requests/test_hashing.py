@@ -9,7 +9,7 @@ from django.test import Client
 from dashboard.serving import password_hashing
 from dashboard.serving.password_hashing import Logins, TooManyLogins
 from machines.models import AuditEntry
-from machines.people.limits import network_of
+from machines.people.client_address import network_of
 from tests.configuration import configure
 from tests.installation.settings.test_settings import settings_with, start
 

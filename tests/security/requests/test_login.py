@@ -10,7 +10,7 @@ from django.urls import reverse
 from machines import connections
 from machines.connections import get_engine
 from machines.models import AuditEntry
-from machines.people.limits import network_of
+from machines.people.client_address import network_of
 from tests.cases import for_each
 from tests.configuration import configure
 from tests.conftest import NOWHERE
