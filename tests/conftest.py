@@ -210,14 +210,13 @@ def engine(redis_url: str, prefix: str) -> Iterator:
 @pytest.fixture
 def site(prefix: str, transactional_db: None) -> Iterator[str]:
     """The whole site, websockets included, under uvicorn in a thread of this process. Its URL, without a slash."""
-    from dashboard.serving import server
     from dashboard.serving import server as serving
 
-    with server.listen("127.0.0.1", 0) as listener:
+    with serving.listen("127.0.0.1", 0) as listener:
         server = serving.server()
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="site")
         thread.start()
-        yield server.address(listener).rstrip("/")
+        yield serving.address(listener).rstrip("/")
         server.should_exit = True
         thread.join(timeout=60)
         assert not thread.is_alive(), "the site does not stop"
