@@ -112,6 +112,11 @@ class Snapshot(Collector):
             yield _make_gauge("statistics_age_seconds", "Time since a worker last recorded statistics.", age)
 
 
+def list_families() -> list[Metric]:
+    """List every metric, without values."""
+    return list(Snapshot(Survey(), approvals={}, measured=0, activity=Activity({}), people={}).collect())
+
+
 def registry(snapshot: Snapshot) -> CollectorRegistry:
     """Return a registry of its own for each scrape, so that nothing is left for the next."""
     found = CollectorRegistry(auto_describe=False)

@@ -12,6 +12,8 @@ HINTS = {
     "nginx": "install it (Debian: nginx)",
     "node": "install Node.js 20 or later",
     "npm": "install Node.js 20 or later with npm",
+    "promtool": "install it (Debian: prometheus)",
+    "prometheus": "install it (Debian: prometheus)",
     "openssl": "install it (Debian: openssl)",
     "systemd-analyze": "it comes with systemd",
 }
