@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,6 +47,7 @@ Settings are those that DJANGO_SETTINGS_MODULE names, else the product's own, wh
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the console script; return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _take_common_options(words)
     if not words or words[0] in ("-h", "--help") or words == ["help"]:
         sys.stdout.write(USAGE)
         return 0
@@ -69,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_management(argv: list[str]) -> int:
     """Run a management command of Django; return the exit code. ``argv``: the program's name, then its words."""
+    _take_common_options(argv[2:])
     os.environ.setdefault(SETTINGS, OWN_SETTINGS)
     try:
         if argv[1:2] == ["demo"] and not {"REDIS_URL", "REDIS_URL_FILE"} & os.environ.keys():  # it starts a server
@@ -84,6 +87,18 @@ def run_management(argv: list[str]) -> int:
         if extra is None:
             raise
         return _refuse(extras.explain("this command", extra, [error.name or extra]))
+
+
+def _take_common_options(words: Sequence[str]) -> None:
+    """Take ``--settings`` and ``--pythonpath`` as Django does, before anything reads the settings."""
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    for name in ("--settings", "--pythonpath"):
+        parser.add_argument(name, nargs="?")
+    given, _ = parser.parse_known_args(words)
+    if given.settings:
+        os.environ[SETTINGS] = given.settings
+    if given.pythonpath and given.pythonpath not in sys.path:
+        sys.path.insert(0, given.pythonpath)
 
 
 def _execute(argv: list[str]) -> int:

@@ -29,6 +29,7 @@ from dashboard.shared.addresses import JobId
 from dashboard.shared.navigation import NavigationLink, list_navigation_links
 from dashboard.shared.search import instance_filter
 from dashboard.shared.themes import theme_of
+from dashboard.site import command_lines
 from dashboard.site.mount_point import live_path
 from machines.audit.request_context import request_id
 from machines.catalog.redaction import MASK
@@ -259,6 +260,18 @@ def places_of(user: Any) -> list[NavigationLink]:
 def live_url(request: HttpRequest | None) -> str:
     """Return the address of the websocket; empty if the server that answers takes none, and the page polls."""
     return live_path() if is_served_to(request) else ""
+
+
+@register.simple_tag
+def command(words: str) -> str:
+    """Return the command line of a management command of this project."""
+    return command_lines.write_command(words)
+
+
+@register.simple_tag
+def engine_call() -> str:
+    """Return the Python call that makes an engine on this project's Redis."""
+    return command_lines.write_engine()
 
 
 @register.simple_tag

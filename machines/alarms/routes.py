@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from django.core.checks import CheckMessage, Error, register
@@ -43,6 +43,7 @@ RIGHT = management.RIGHT
 MOST = 100  # routes
 LONGEST_AFTER = 7 * 24 * 60  # minutes
 LONGEST_HOURS = 200  # characters
+AGAIN = 600.0  # seconds until a refused route of the settings is checked again: a service may have been slow
 WITHOUT = "an address that is posted to needs a secret, as a webhook's: whsec_ and 32 random bytes in base64"
 DEFAULTS: dict[str, Any] = {
     "severity": "warning", "machines": [], "kinds": [], "hours": "", "zone": "UTC", "after": 0, "link": "",
@@ -332,10 +333,13 @@ def declare() -> None:
         route = held.get(name)
         if route is not None and _has(route, given, secret):
             continue
-        if why := _find_problem({**given, "secret": secret}):
-            _log_once(why)
+        whole = {**given, "secret": secret}
+        if (refusal := _refused.get(name)) and refusal.given == whole and time.monotonic() < refusal.until:
+            continue
+        if why := _find_problem(whole):
+            _refuse(whole, why, for_seconds=AGAIN)
         elif route is None and (why := _find_taken(name) or _find_full()):
-            _log_once(f"route {name!r} of ALARM_ROUTES: {why}")
+            _refuse(whole, f"route {name!r} of ALARM_ROUTES: {why}")
         elif route is None:
             with SETTINGS.records("route.make", target=name) as entry:
                 fields = {field: given[field] for field in DEFAULTS}
@@ -363,6 +367,21 @@ def _has(route: AlarmRoute, given: Mapping[str, Any], secret: str) -> bool:
     return held == {"url": url, **wanted} and secret in ("", route.receiver.secret)
 
 
-@lru_cache(maxsize=MOST)
-def _log_once(why: str) -> None:
-    log.error("%s", why)
+class _Refusal(NamedTuple):
+    """A route of the settings that was left out. It is checked again once the settings have another one, or at
+    ``until``: checking an address of apprise starts a process, and the duty runs every few seconds."""
+
+    given: dict[str, Any]
+    why: str
+    until: float
+
+
+_refused: dict[str, _Refusal] = {}
+
+
+def _refuse(given: dict[str, Any], why: str, *, for_seconds: float = 0.0) -> None:
+    """Remember a refusal, and log what was not said of these settings yet."""
+    said = _refused.get(given["name"])
+    if said is None or (said.given, said.why) != (given, why):
+        log.error("%s", why)
+    _refused[given["name"]] = _Refusal(given, why, time.monotonic() + for_seconds)

@@ -326,12 +326,34 @@ def test_a_route_of_the_settings_that_does_not_fit_is_an_error_of_check_and_lose
     assert "slak" in caplog.text
 
 
+def test_a_typo_in_the_settings_is_checked_and_said_once_for_each_change(settings, db, caplog, monkeypatch):
+    checked = []
+    monkeypatch.setattr(routes, "_refused", {})
+    monkeypatch.setattr(apprise_post, "check", lambda url: checked.append(url) or "no such service" * ("slak" in url))
+
+    def declare(url: str) -> None:
+        configure(settings, ALARM_ROUTES=[{"name": "typo", "url": url}])
+        for _ in range(3):
+            routes.declare()
+
+    for url in ("slak://a", "slak://b", "slak://a"):
+        declare(url)
+    assert checked == ["slak://a", "slak://b", "slak://a"], "each pass of the duty would start a process"
+    assert caplog.text.count("no such service") == 3
+    clock = routes.time.monotonic() + routes.AGAIN
+    monkeypatch.setattr(routes.time, "monotonic", lambda: clock)
+    declare("slak://a")
+    assert (len(checked), caplog.text.count("no such service")) == (4, 3), "looked at again, and not said again"
+    declare("json://chat.example")
+    assert [str(route) for route in AlarmRoute.objects.all()] == ["typo"]
+
+
 def test_routes_of_the_settings_without_room_are_logged_once_and_keep_no_alarm_from_being_sent(
     desk, route, receiver, settings, monkeypatch, caplog
 ):
     route("ops")
     monkeypatch.setattr(routes, "MOST", 2)
-    routes._log_once.cache_clear()
+    monkeypatch.setattr(routes, "_refused", {})
     given = {"url": receiver.url, "secret": SECRET}
     configure(settings, ALARM_ROUTES=[{"name": name} | given for name in ("ops", "night", "day")])
     for _ in range(2):

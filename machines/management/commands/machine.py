@@ -26,6 +26,7 @@ from machines.engine.errors import SignalboxError, UnknownMachine
 from machines.formats import python_statemachine
 from machines.management import migrating, publishing, reconciliation, scenarios, stored_keys, transfers, versions
 from machines.management.publishing import add_user_argument, find_actor, publish
+from machines.management.verbs import add_verb, add_verbs
 from machines.testing.scenarios import schema as scenario_schema
 
 
@@ -43,9 +44,9 @@ class Command(BaseCommand):
     requires_system_checks = []  # checking a file needs neither Redis nor a database
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+        verbs = add_verbs(parser)
         for name, verb in VERBS.items():
-            verb.add_arguments(verbs.add_parser(name, help=verb.help))
+            verb.add_arguments(add_verb(self, verbs, name, verb.help))
 
     def handle(self, *, verb: str, **options: Any) -> None:
         try:

@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from machines.connections import get_engine
 from machines.engine.errors import SignalboxError
+from machines.management.verbs import add_verb, add_verbs
 from machines.people.actor import Actor
 from machines.schedules import Row, describe_run, describe_time, queries
 from machines.schedules import actions as schedules
@@ -21,26 +22,28 @@ from machines.schedules.declarations import sync_code
 CHANGES = ("pause", "resume", "take_over", "run")
 ONE = ("show", "next", "history", "pause", "resume", "take-over", "run", "backfill", "remove")
 
+VERBS = {
+    "list": "print every schedule with its next run",
+    "show": "print one schedule",
+    "next": "print the next planned times",
+    "history": "print the runs, newest first",
+    "add": "make or change the schedules of a JSON file: one, or a list",
+    "pause": "nothing is due until it is resumed",
+    "resume": "go on from now",
+    "take-over": "have it run in your name, and go on",
+    "run": "run it once now",
+    "backfill": "run each occurrence of a range of the past",
+    "remove": "remove it with its history",
+    "sync": "make the schedules that the apps declare",
+}
+
 
 class Command(BaseCommand):
     help = "Lists, makes, pauses, runs, backfills and removes schedules. FILE may be - for standard input."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-        found = {
-            "list": verbs.add_parser("list", help="print every schedule with its next run"),
-            "show": verbs.add_parser("show", help="print one schedule"),
-            "next": verbs.add_parser("next", help="print the next planned times"),
-            "history": verbs.add_parser("history", help="print the runs, newest first"),
-            "add": verbs.add_parser("add", help="make or change the schedules of a JSON file: one, or a list"),
-            "pause": verbs.add_parser("pause", help="nothing is due until it is resumed"),
-            "resume": verbs.add_parser("resume", help="go on from now"),
-            "take-over": verbs.add_parser("take-over", help="have it run in your name, and go on"),
-            "run": verbs.add_parser("run", help="run it once now"),
-            "backfill": verbs.add_parser("backfill", help="run each occurrence of a range of the past"),
-            "remove": verbs.add_parser("remove", help="remove it with its history"),
-            "sync": verbs.add_parser("sync", help="make the schedules that the apps declare"),
-        }
+        verbs = add_verbs(parser)
+        found = {name: add_verb(self, verbs, name, about) for name, about in VERBS.items()}
         for verb, adding in found.items():
             adding.add_argument("--json", action="store_true", help="print JSON")
             if verb in ONE:

@@ -47,7 +47,9 @@ def listed_machines(page) -> list[str]:
 def test_an_empty_site_says_how_to_publish_a_first_machine(as_, prefix):
     page = read(as_("publisher").get("/"))
     assert "No machines yet" in page.text
-    assert "signalbox machine publish order.json" in page.text
+    assert "python manage.py machine publish order.json" in page.text
+    assert f'", prefix="{prefix}")' in page.text
+    assert "Engine.from_url" not in read(as_("viewer").get("/")).text
 
 
 def test_a_machine_without_instances_says_how_to_create_one(as_, activation):

@@ -1,0 +1,27 @@
+"""Verbs of management commands: each takes the options of every Django command, before it and after it."""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS, ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, DjangoHelpFormatter
+
+
+def add_verbs(parser: ArgumentParser) -> Any:
+    """Add the place of a verb to the parser of a command; return what ``add_verb`` takes."""
+    return parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+
+
+def add_verb(command: BaseCommand, verbs: Any, name: str, about: str) -> ArgumentParser:
+    """Add a verb; return its parser. An option of the verb takes the place of Django's of the same name."""
+    plain = BaseCommand()
+    plain.requires_system_checks = command.requires_system_checks  # whether there is --skip-checks
+    common = plain.create_parser("", name, add_help=False)
+    for action in common._actions:
+        action.default = SUPPRESS  # what stands before the verb holds
+    parser: ArgumentParser = verbs.add_parser(
+        name, help=about, description=about, parents=[common], conflict_handler="resolve",
+        formatter_class=DjangoHelpFormatter,
+    )  # fmt: skip
+    return parser
