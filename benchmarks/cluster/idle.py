@@ -20,7 +20,7 @@ from .place import Place, nodes
 
 MACHINES, PARTITIONS = 500, 12
 SETTLE, SECONDS = 300.0, 120.0  # by then duties have read what the start brought
-ADOPT = "from machines.catalog.publishing import adopt_all; adopt_all()"
+ADOPT = "from machines.catalog.publishing import adopt_published; adopt_published({})"
 
 
 def measure(one: Place, many: Place) -> tuple[Section, list[Aim]]:

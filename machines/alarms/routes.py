@@ -184,16 +184,16 @@ def _check(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _assign(route: AlarmRoute, checked: Mapping[str, Any]) -> None:
-    """Save checked fields. Raises BadRoute for a name that is taken."""
+    """Save checked fields, and nothing that workers write. Raises BadRoute for a name that is taken."""
     receiver = route.receiver
     for name, value in checked.items():
         setattr(receiver if name in ("name", "url") else route, name, value)
     receiver.failures, receiver.rest_until = 0, None
     try:
         with transaction.atomic():
-            receiver.save()
+            receiver.save(update_fields=["name", "url", "secret", "failures", "rest_until"] if receiver.pk else None)
             route.receiver = receiver
-            route.save()
+            route.save(update_fields=checked.keys() - {"name", "url"} if route.pk else None)
     except IntegrityError:
         raise BadRoute("name", _explain_taken(receiver.name)) from None
 

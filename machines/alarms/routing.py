@@ -78,8 +78,8 @@ def fits(route: AlarmRoute, row: AlarmState, now: datetime) -> bool:
 def send_alarms(now: datetime | None = None) -> int:
     """Make the messages that are due; return how many. Raises errors of the database."""
     now = now or timezone.now()
-    standing = list(AlarmState.objects.filter(cleared_at__isnull=True))
-    routes = AlarmRoute.objects.filter(receiver__active=True).select_related("receiver")
+    routes = AlarmRoute.objects.filter(receiver__active=True).select_related("receiver").prefetch_related("notices")
+    standing = list(AlarmState.objects.filter(cleared_at__isnull=True)) if routes else []
     made = sum(_make_message(route, standing, now) for route in routes)
     if made:
         sender.call()

@@ -269,6 +269,26 @@ def test_it_takes_the_right_on_every_machine_and_leaves_entries(route, actor_of,
     assert not Webhook.objects.exists()
 
 
+def test_a_change_leaves_what_workers_write_meanwhile(route, actor_of, monkeypatch):
+    made, assign = route(), routes._assign
+    stand()
+    assert routing.send_alarms(NOW) == 1
+
+    def assign_after_a_message(route, checked):
+        stand("dead:parcel/pay")
+        assert routing.send_alarms(NOW + MINUTE) == 1
+        assign(route, checked)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(routes, "_assign", assign_after_a_message)
+        routes.change(actor_of("supervisor", "sue"), made.pk, after=5)
+    row = AlarmRoute.objects.get()
+    assert (row.after, row.passes, row.sent_at) == (5, 2, NOW + MINUTE)
+    stand("sla:parcel", first_seen=NOW - 10 * MINUTE)
+    assert routing.send_alarms(NOW + 2 * MINUTE) == 1
+    assert [one["begun"] for one in messages()] == [1, 1, 1]
+
+
 def test_an_address_is_checked_before_the_transaction_that_writes_it(route, actor_of, monkeypatch):
     made, boss, seen = route(), actor_of("supervisor", "boss"), []
 

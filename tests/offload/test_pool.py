@@ -122,7 +122,7 @@ def test_a_helper_knows_no_secret_of_the_site(pool, monkeypatch):
 def test_a_helper_ends_with_whoever_started_it():
     made = Helper()
     made._link.close()
-    assert made._process.wait(90) == 0
+    assert made.process.wait(90) == 0
 
 
 def test_none_can_be_started_is_an_error_in_words(pool, monkeypatch):

@@ -147,10 +147,6 @@ def _put(field: MachineField, row: Model, id: str, using: str, event: Event, che
     )  # fmt: skip
 
 
-if TYPE_CHECKING:
-    from .field import MachineField
-
-
 def demand_taken(field: MachineField, row: Model, id: str, using: str, event: Event) -> None:
     """Lock the row until the end of the transaction, and raise what the event would meet if the transaction committed
     now: after what waits in the outbox, with the columns that the field follows. Raises Refused, NotAllowed,

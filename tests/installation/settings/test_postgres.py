@@ -14,11 +14,11 @@ from tests.installation.processes import ROOT
 PREPARE = """
 import django, pathlib, sys
 django.setup()
-from dashboard.demo import logins, preparation
+from dashboard.demo import demo, preparation
 for _ in range(2):
     print(preparation.database())
     print(preparation.machines())
-    print([login.password != "" for login in logins.prepare(pathlib.Path(sys.argv[1]))])
+    print([login.password != "" for login in demo.prepare(pathlib.Path(sys.argv[1]))])
 """
 
 
