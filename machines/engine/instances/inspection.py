@@ -19,8 +19,7 @@ from machines.engine.jobs.records import Job
 from machines.engine.publishing.machine_meta import SensitiveFields, read_sensitive_fields
 from machines.engine.records import Explanation, Instance, Step
 
-from . import repairs
-from .repairs import Wait
+from .repairs import Wait, read_waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,7 @@ class InspectionMethods(JobReadMethods):
         return Inspection(
             instance=replies.read_instance(machine, id, raw, types, replies.read_outcome(found[0])),
             steps=replies.read_steps(found[1][3:], found[1][2])[:steps],
-            waits=repairs.read_waits(found[2][1]),
+            waits=read_waits(found[2][1]),
             jobs=self._read_jobs(machine, partition, found[3]),
             explanations={
                 name: return_errors(self._explanation, machine, id, reply)
@@ -162,7 +161,7 @@ class InspectionMethods(JobReadMethods):
         """Compute what each of these events would do without a payload, or the error of that question; one round
         trip."""
         names = list(dict.fromkeys(events))
-        root = self._catalog.partition(machine, arguments.check_instance(id)).root
+        root = self._root(machine, id)
         at = arguments.encode_whole("now", now)
         answers = self._caller.many([("sb_explain", root, (id, arguments.check_event(name), "", at)) for name in names])
         return {

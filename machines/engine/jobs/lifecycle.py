@@ -22,8 +22,7 @@ from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, Ref
 from machines.engine.keys import Partition
 from machines.engine.records import Instance, Outcome
 
-from . import reading
-from . import records as enqueue_calls
+from . import reading, records
 from .clock_jump import ClockBounds, list_words
 from .reading import JobReadMethods
 from .records import Enqueue, EnqueueOptions, Job, Taken
@@ -68,8 +67,8 @@ class LifecycleMethods(JobReadMethods):
         for index, item in enumerate(items):
             results.append(None)
             try:
-                call = enqueue_calls.read_item(item)
-                words = enqueue_calls.build_arguments(call)
+                call = records.read_item(item)
+                words = records.build_arguments(call)
                 root = self._choose_job_partition(call).root
             except EngineUnavailable:
                 raise
@@ -106,7 +105,7 @@ class LifecycleMethods(JobReadMethods):
             return [failed for _ in part]
         found: list[Job | SignalboxError] = []
         for (_, call, words), id, flat in zip(part, reply[1::2], reply[2::2], strict=True):
-            row = replies.read_pairs(flat) if flat else enqueue_calls.build_row(words, call.now)
+            row = replies.read_pairs(flat) if flat else records.build_row(words, call.now)
             found.append(reading.read_job(call.machine, root, id, row, {}))
         return found
 

@@ -25,8 +25,8 @@ from machines.engine.errors import (
 from machines.engine.keys import Keys, Partition, choose_partition
 from machines.engine.records import PublishedMachine
 
-from .machine_meta import FIELDS as POLICY
 from .machine_meta import (
+    POLICY_FIELDS,
     Growth,
     GrowthReader,
     PolicyTexts,
@@ -347,7 +347,7 @@ class Catalog:
 
     def _read_policies(self) -> dict[str, PolicyTexts]:
         metas = {name: self._keys.partition(name).meta for name in sorted(self.directory())}
-        answers = self._caller.commands_available([(m, ("HMGET", m, *POLICY)) for m in metas.values()])
+        answers = self._caller.commands_available([(m, ("HMGET", m, *POLICY_FIELDS)) for m in metas.values()])
         rows = zip(metas, answers, strict=True)
         return {name: PolicyTexts.read(row) for name, row in rows if not isinstance(row, EngineUnavailable) and row[1]}
 
@@ -360,7 +360,7 @@ class Catalog:
             if among is None or name in among
         }
         every = [partition for each in roots.values() for partition in each]
-        asked = [(p.meta, ("HMGET", p.meta, *POLICY)) for p in every]
+        asked = [(p.meta, ("HMGET", p.meta, *POLICY_FIELDS)) for p in every]
         answers = self._caller.commands_available(
             [*asked, *((p.versions, ("HGET", p.versions, "mode")) for p in every)]
         )

@@ -86,7 +86,7 @@ class GrowthReader:
         return held if isinstance(held, dict) else dict(zip(held[::2], held[1::2], strict=True))
 
 
-FIELDS = ("turn", "current", "rollout", "pin", "withdrawn")
+POLICY_FIELDS = ("turn", "current", "rollout", "pin", "withdrawn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class PolicyTexts:
 
 def read_policy(caller: Caller, partition: Partition) -> PolicyTexts:
     """Read the policy of a partition. One command."""
-    return PolicyTexts.read(caller.command("HMGET", partition.meta, *FIELDS))
+    return PolicyTexts.read(caller.command("HMGET", partition.meta, *POLICY_FIELDS))
 
 
 def copy_policy(caller: Caller, partitions: Sequence[Partition], complete: Callable[[Partition], None]) -> int:
@@ -130,7 +130,7 @@ def copy_policy(caller: Caller, partitions: Sequence[Partition], complete: Calla
     partition the versions that it lacks."""
     if len(partitions) == 1:
         return 0
-    rows = caller.commands([(p.meta, ("HMGET", p.meta, *FIELDS)) for p in partitions])
+    rows = caller.commands([(p.meta, ("HMGET", p.meta, *POLICY_FIELDS)) for p in partitions])
     policy, *held = (PolicyTexts.read(row) for row in rows)
     changed = 0
     for partition, own in zip(partitions[1:], held, strict=True):
@@ -146,8 +146,8 @@ def restore_policy(caller: Caller, first: Partition, texts: Mapping[str, Any]) -
     """Write the roll-out, pin and withdrawn versions of an export on the first partition. What names a version that is
     not published there is left out."""
     held = caller.command("HGETALL", first.meta)
-    known = {str(field)[4:]: str(definition) for field, definition in held.items() if str(field).startswith("def:")}
-    policy = PolicyTexts.read([held.get(field) for field in FIELDS])
+    known = {str(name)[4:]: str(definition) for name, definition in held.items() if str(name).startswith("def:")}
+    policy = PolicyTexts.read([held.get(name) for name in POLICY_FIELDS])
     words = _rename_definitions(texts, known)
     require_ok("sb_rollout_copy", caller.call("sb_rollout_copy", first.root, policy.turn + 1, policy.current, *words))
 

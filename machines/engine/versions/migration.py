@@ -9,7 +9,6 @@ from machines.engine import arguments
 from machines.engine.connection import waiting
 from machines.engine.definitions import CompiledDefinition, Finding
 from machines.engine.errors import LOST_VERSION, STALE_PLAN, PlanError, UnknownMachine
-from machines.engine.versions.records import Replay
 
 from .comparison.differ import compare_versions
 from .content import VersionContent, read_content, read_draft
@@ -19,7 +18,7 @@ from .mover import Mover
 from .planning.document import PlanOptions, make_plan_finding
 from .planning.plan import MigrationPlan
 from .planning.planner import check_plan, make_plan
-from .records import DryRun, Migrated, MigrationClass
+from .records import DryRun, Migrated, MigrationClass, Replay
 from .replay.replayer import Replayer
 from .rollout.rollouts import RolloutMethods
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 from machines.engine import limits, rates
 from machines.engine.definitions.findings import quote
 from machines.engine.definitions.model import Invoke, Limit, Transition, Value
-from machines.engine.definitions.place import Place
+from machines.engine.definitions.place import Place, require_key
 from machines.engine.definitions.scope import Scope
 from machines.engine.definitions.values import read_expression, read_object
 
-from ..place import require_key
 from .actions import WORK_HINTS, WORK_KEYS, read_actions, read_work
 from .transitions import read_transitions
 
