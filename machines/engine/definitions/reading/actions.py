@@ -1,6 +1,7 @@
 """Reads actions: objects with one verb each, or XState's ``{"type": verb, "params": ...}``.
 
 ``if``, ``foreach`` and ``block`` hold other actions; ``raise``, ``send`` and ``cancel`` deal with events.
+``read_work`` reads the options of a job, which invokes have as well.
 """
 
 from __future__ import annotations
@@ -12,10 +13,8 @@ from machines.engine import limits
 from machines.engine.definitions.durations import read_delay, read_duration
 from machines.engine.definitions.findings import quote
 from machines.engine.definitions.model import Action, Case, Sending, Value, Verb, Work
-from machines.engine.definitions.place import Place
+from machines.engine.definitions.place import Check, Place, read_name, require_key
 from machines.engine.definitions.values import read_expression, read_guard, read_object, read_value
-
-from ..place import Check, read_name, require_key
 
 ReadActions = Callable[[Place | None], tuple[Action, ...]]
 

@@ -1,4 +1,5 @@
-"""Reads the whole document: a plain copy first, then its parts, then the checks that need all of them."""
+"""Reads the whole document: a plain copy first, then its parts, then the checks that need all of them. It also finds
+the definitions that are embedded in one."""
 
 from __future__ import annotations
 
@@ -11,14 +12,19 @@ from machines.engine.definitions.checks.review import review
 from machines.engine.definitions.fields import read_context, read_events
 from machines.engine.definitions.findings import Path, Report, quote
 from machines.engine.definitions.model import Machine, Start, State
-from machines.engine.definitions.place import BROKEN, Place, PlainCopier, TooLarge, show_path
-from machines.engine.definitions.reading.machine_settings import read_accepts, read_approval
+from machines.engine.definitions.place import BROKEN, Place, PlainCopier, TooLarge, require_key, show_path
 from machines.engine.definitions.scope import Scope, Tree
 from machines.engine.definitions.values import read_value
 
-from ..place import require_key
 from .invokes import read_queues
-from .machine_settings import read_index, read_properties, read_retention, read_schedules
+from .machine_settings import (
+    read_accepts,
+    read_approval,
+    read_index,
+    read_properties,
+    read_retention,
+    read_schedules,
+)
 from .states import MACHINE_KEYS, read_root, read_states
 
 KEYS = (

@@ -19,10 +19,10 @@ from machines.engine.definitions.values import report_problems
 from machines.engine.expressions import Node
 from machines.engine.rates import UNITS
 
-HINT = 'write a number and a unit, such as "30 days", "30d", "12h" or "90m"'
+_AGE_FORM = 'write a number and a unit, such as "30 days", "30d", "12h" or "90m"'
 _AGE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?(ms|s|seconds?|m|minutes?|h|hours?|d|days?)")
-_KEYS = ("finished", "most", "archive", "dead", "log")
-_HINTS = {
+_RETENTION_KEYS = ("finished", "most", "archive", "dead", "log")
+_RETENTION_HINTS = {
     "history": 'write "history" beside "retain": the number of steps kept for each instance',
     "logs": 'write "log"',
     "age": 'write "finished"',
@@ -51,7 +51,7 @@ class Retention:
 
     def fill_from(self, default: Retention) -> Retention:
         """Return these bounds, and those of ``default`` where there is none."""
-        own = {name: getattr(self, name) for name in _KEYS}
+        own = {name: getattr(self, name) for name in _RETENTION_KEYS}
         return Retention(**{name: getattr(default, name) if bound is None else bound for name, bound in own.items()})
 
 
@@ -72,7 +72,7 @@ def read_retention(place: Place | None) -> Retention:
         return Retention(finished=_read_age(place))
     if not place.is_object("an age or an object", 'write "30 days" or {"finished": "30 days", "most": 100000}'):
         return Retention()
-    place.refuse_unknown(_KEYS, _HINTS)
+    place.refuse_unknown(_RETENTION_KEYS, _RETENTION_HINTS)
     most, archive = place.get("most"), place.get("archive")
     return Retention(
         finished=_read_age(place.get("finished")),
@@ -94,11 +94,11 @@ def _read_age(place: Place | None) -> int | None:
     if place is None or place.broken:
         return None
     if not isinstance(place.value, str):
-        place.error("SB113", "not a duration", HINT)
+        place.error("SB113", "not a duration", _AGE_FORM)
         return None
     age = parse_age(place.value)
     if age is None:
-        place.error("SB113", "not a duration", HINT)
+        place.error("SB113", "not a duration", _AGE_FORM)
     elif age > limits.MAX_AGE:
         place.error("SB114", f"{age} ms is more than {limits.MAX_AGE} ms, a hundred years")
         return None
@@ -149,9 +149,9 @@ def _can_be_indexed(name: str, place: Place, fields: dict[str, Field]) -> bool:
     return True
 
 
-KINDS = ("never", "always", "leads")
+_PROPERTY_KINDS = ("never", "always", "leads")
 MAX_PROPERTIES = 100
-_FORM = 'write {"never": "expression"}, {"always": "expression"} or {"leads": ["expression", "expression"]}'
+_PROPERTY_FORM = 'write {"never": "expression"}, {"always": "expression"} or {"leads": ["expression", "expression"]}'
 
 
 def read_properties(place: Place | None, fields: dict[str, Field], states: Collection[str]) -> tuple[Property, ...]:
@@ -161,16 +161,16 @@ def read_properties(place: Place | None, fields: dict[str, Field], states: Colle
     if len(place.value) > MAX_PROPERTIES:
         place.error("SB111", f"{len(place.value)} properties; at most {MAX_PROPERTIES} are allowed")
         return ()
-    return tuple(found for one in place.one_or_many() if (found := _read(one, fields, states)) is not None)
+    return tuple(found for one in place.one_or_many() if (found := _read_property(one, fields, states)) is not None)
 
 
-def _read(place: Place, fields: dict[str, Field], states: Collection[str]) -> Property | None:
-    if not place.is_object("a property", _FORM):
+def _read_property(place: Place, fields: dict[str, Field], states: Collection[str]) -> Property | None:
+    if not place.is_object("a property", _PROPERTY_FORM):
         return None
-    place.refuse_unknown((*KINDS, "description"))
-    kinds = [kind for kind in KINDS if kind in place]
+    place.refuse_unknown((*_PROPERTY_KINDS, "description"))
+    kinds = [kind for kind in _PROPERTY_KINDS if kind in place]
     if len(kinds) != 1:
-        place.error("SB106", f"a property has one of {', '.join(KINDS)}", _FORM)
+        place.error("SB106", f"a property has one of {', '.join(_PROPERTY_KINDS)}", _PROPERTY_FORM)
         return None
     inner = place.get(kinds[0])
     if inner is None or inner.broken:
@@ -180,7 +180,7 @@ def _read(place: Place, fields: dict[str, Field], states: Collection[str]) -> Pr
             return None
         parts = list(inner.one_or_many())
         if len(parts) != 2:
-            inner.error("SB104", f"two expressions are needed, not {len(parts)}", _FORM)
+            inner.error("SB104", f"two expressions are needed, not {len(parts)}", _PROPERTY_FORM)
             return None
     else:
         parts = [inner]
@@ -214,7 +214,9 @@ def _read_condition(place: Place, fields: dict[str, Field], states: Collection[s
     return None if wrong else expression.tree
 
 
-KEYS = ("name", "when", "zone", "what", "overlap", "jitter", "catch_up", "bound", "start", "end", "description")
+_SCHEDULE_KEYS = (
+    "name", "when", "zone", "what", "overlap", "jitter", "catch_up", "bound", "start", "end", "description",
+)  # fmt: skip
 MAX_SCHEDULES = 50
 _SCHEDULE_FORM = 'write {"name": ..., "when": {"cron": "30 2 * * *"}, "what": {"do": "create"}}'
 
@@ -230,7 +232,7 @@ def read_schedules(place: Place | None) -> None:
     for one in place.one_or_many():
         if not one.is_object("a schedule", _SCHEDULE_FORM):
             continue
-        one.refuse_unknown(KEYS)
+        one.refuse_unknown(_SCHEDULE_KEYS)
         for key in ("name", "when", "what"):
             if key not in one:
                 one.error("SB106", f'"{key}" is missing', _SCHEDULE_FORM)
@@ -243,17 +245,17 @@ def read_schedules(place: Place | None) -> None:
                 inner.is_object("an object", _SCHEDULE_FORM)
 
 
-ANY = "*"
-_SHAPE = 'write {"from": ["order", "billing"]}'
+_ANY = "*"
+_ACCEPTS_FORM = 'write {"from": ["order", "billing"]}'
 
 
 def read_accepts(place: Place | None, scope: Scope) -> dict[str, Path] | None:
     """Read the senders by full name, each with its path; None where the definition has no ``accepts``."""
-    if place is None or not place.is_object("an object with from", _SHAPE):
+    if place is None or not place.is_object("an object with from", _ACCEPTS_FORM):
         return None
     place.refuse_unknown(("from", "description"), {"machines": 'write "from"', "senders": 'write "from"'})
     if "from" not in place:
-        place.report.add("SB106", place.below("from"), '"from" is missing', _SHAPE)
+        place.report.add("SB106", place.below("from"), '"from" is missing', _ACCEPTS_FORM)
         return {}
     listed = place.at("from")
     if not listed.is_array('a list of machines, such as ["order", "billing"]'):
@@ -261,10 +263,10 @@ def read_accepts(place: Place | None, scope: Scope) -> dict[str, Path] | None:
     if len(listed.value) > limits.MAX_SENDERS:
         listed.error("SB114", f"{len(listed.value)} machines; at most {limits.MAX_SENDERS} can be named")
         return {}
-    return _read_names(listed, scope)
+    return _read_senders(listed, scope)
 
 
-def _read_names(place: Place, scope: Scope) -> dict[str, Path]:
+def _read_senders(place: Place, scope: Scope) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for one in place.one_or_many():
         written = one.text("the name of a machine")
@@ -273,7 +275,7 @@ def _read_names(place: Place, scope: Scope) -> dict[str, Path]:
         name = scope.machine_named(written)
         if name in found:
             one.error("SB115", f"{quote(written)} is listed twice")
-        elif name != ANY and (why := limits.check_machine_name(name)) is not None:
+        elif name != _ANY and (why := limits.check_machine_name(name)) is not None:
             one.error("SB107", f"the machine name {quote(name)} {why}", "write the name of a machine, or * for any")
         else:
             found[name] = one.path
@@ -299,7 +301,7 @@ def read_approval(place: Place | None) -> dict[str, Path]:
         if name in found:
             one.error("SB115", f"{quote(name)} is listed twice")
         elif name.startswith(FIRE):
-            if _is_event(name.removeprefix(FIRE), one):
+            if _can_be_fired(name.removeprefix(FIRE), one):
                 found[name] = one.path
         elif name in REPAIRS or name in VERSIONING:
             found[name] = one.path
@@ -308,7 +310,7 @@ def read_approval(place: Place | None) -> dict[str, Path]:
     return found
 
 
-def _is_event(event: str, place: Place) -> bool:
+def _can_be_fired(event: str, place: Place) -> bool:
     why = limits.check_external_event_name(event)
     if why is not None:
         hint, later = 'write "fire:" and the name of an event', limits.is_reserved_event(event)
