@@ -10,6 +10,9 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+if TYPE_CHECKING:
+    from .model import Machine
+
 Severity = Literal["error", "warning"]
 
 
@@ -149,9 +152,6 @@ def make_finding(code: str, path: str, message: str, hint: str = "") -> Finding:
     return Finding(code, path, message, hint, CODES[code].severity)
 
 
-if TYPE_CHECKING:
-    from .model import Machine
-
 Path = tuple[str | int, ...]
 
 _PLAIN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
@@ -245,7 +245,7 @@ class Report:
         published before still runs, since the engine refuses the fault when it happens."""
         if self._is_full(code, later):
             return
-        found = Finding(code, render(path), message, hint, CODES[code].severity)
+        found = make_finding(code, render(path), message, hint)
         self._shown[found.severity, later] += 1
         self._found.append((path, found))
         if later:
@@ -284,7 +284,7 @@ class Report:
         for severity, count in sorted(self._left_out.items()):
             code, them = LEFT_OUT[severity]
             more = f"{count} more {them} are not shown"
-            found.append(Finding(code, "", more, "correct these first", CODES[code].severity))
+            found.append(make_finding(code, "", more, "correct these first"))
         return found
 
 
