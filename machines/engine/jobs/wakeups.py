@@ -19,7 +19,7 @@ from machines.engine.connection import routing
 from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.client import FAILURES, Client
 from machines.engine.connection.replies import Status
-from machines.engine.errors import EngineFault, LookupFailed
+from machines.engine.errors import EngineFault
 from machines.engine.keys import Keys, Partition
 from machines.engine.pattern_keys import PatternKeys
 from machines.engine.publishing.catalog import Catalog
@@ -75,17 +75,18 @@ class ServerMemory:
         for answer in answers:
             if clocks is not None:
                 clocks[answer.group] = answer.now
-            found |= {root: int(word) if word else None for root, word in answer.words.items()}
+            found |= _read_dues(answer.words)
             unknown = list(answer.group - known[answer.memory])
             for start in range(0, len(unknown), TOGETHER):
                 part = unknown[start : start + TOGETHER]
                 calls.append(("sb_wakeups", (), (answer.asked, horizon, *part)))
                 asked.append((answer, part))
         for (answer, part), reply in zip(asked, self._caller.many(calls), strict=True):
-            words = {} if isinstance(reply, Exception) else _read_words(reply)
-            found |= {root: int(word) if word else None for root, word in words.items()}
-            if not isinstance(reply, Exception):
-                known[answer.memory] = known[answer.memory].union(root for root in part if words.get(root) != "")
+            if isinstance(reply, Exception):
+                continue
+            words = _read_words(reply)
+            found |= _read_dues(words)
+            known[answer.memory] = known[answer.memory].union(root for root in part if words.get(root) != "")
         self._known = known
         return now, found
 
@@ -125,6 +126,10 @@ def _read_words(reply: Sequence[Any]) -> dict[Root, str]:
     if reply[0] != Status.OK:
         raise EngineFault(f"sb_wakeups: {reply[1]}")
     return {str(root): str(word) for root, word in zip(reply[3::2], reply[4::2], strict=True)}
+
+
+def _read_dues(words: Mapping[Root, str]) -> dict[Root, int | None]:
+    return {root: int(word) if word else None for root, word in words.items()}
 
 
 class ChangeWatch:
@@ -174,10 +179,7 @@ class Wakeups:
         """Return root -> machine and number, for each partition of those machines that exist."""
         found: dict[Root, tuple[str, int]] = {}
         for machine in machines:
-            try:
-                partitions = self._catalog.partitions(machine)
-            except LookupFailed:
-                continue
+            partitions = self._catalog.find_partitions(machine)
             found |= {partition.root: (machine, number) for number, partition in enumerate(partitions)}
         return found
 

@@ -98,10 +98,10 @@ def test_the_server_remembers_which_queues_rang_and_were_not_emptied(yard):
 
 
 def test_the_memory_of_many_partitions_costs_one_command(yard):
-    wakeups, roots = yard.wakeups, yard.wakeups.roots(["door"])
+    roots = yard.wakeups.roots(["door"])
     extra = {f"{next(iter(roots))}{n}": ("door", 0) for n in range(400)}
     before = yard.client.info("commandstats")
-    wakeups.rung(roots | extra)
+    yard.wakeups.rung(roots | extra)
     after = yard.client.info("commandstats")
     spent = {name for name in after if after[name]["calls"] != before.get(name, {"calls": 0})["calls"]}
     assert spent <= {"cmdstat_fcall_ro", "cmdstat_time", "cmdstat_info"}
