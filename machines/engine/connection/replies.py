@@ -258,11 +258,8 @@ def read_explanation(machine: str, id: str, text: str) -> Explanation:
 
 def build_refusal(why: Explanation) -> Refused:
     """Build the error for an explanation of an event that no transition took."""
-    refusal = Refused(why)
-    if why.exhausted:
-        refusal = TooMuchWork(why)
-    elif why.why == "unknown event":
-        refusal = UnknownEvent(why)
+    kind = TooMuchWork if why.exhausted else UnknownEvent if why.why == "unknown event" else Refused
+    refusal = kind(why)
     for listen in refusal_listeners:
         listen(refusal)
     return refusal
