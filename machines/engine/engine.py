@@ -525,5 +525,3 @@ class Engine(
         """List the workers that are alive. The attribute ``missing`` of the result lists the keys that did not
         answer."""
         return self._worker_registry.workers()
-
-    # Internals

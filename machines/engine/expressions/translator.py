@@ -36,6 +36,37 @@ ARITHMETIC: dict[type[ast.operator], str] = {
 }
 INSTANCE_FACTS = ("id", "machine", "version", "state", "parent")
 TRIGGER_FACTS = ("name", "type", "sendid", "origin", "origintype", "invokeid")
+CONSTRUCTS: dict[type[ast.AST], str] = {
+    ast.Lambda: "a lambda",
+    ast.ListComp: "a list comprehension",
+    ast.SetComp: "a set comprehension",
+    ast.DictComp: "a dict comprehension",
+    ast.GeneratorExp: "a generator expression",
+    ast.Await: "await",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+    ast.JoinedStr: "an f-string",
+    ast.FormattedValue: "an f-string",
+    ast.NamedExpr: "an assignment (:=)",
+    ast.Starred: "a starred expression",
+    ast.Set: "a set",
+    ast.Slice: "a slice",
+    ast.BitAnd: "the operator &",
+    ast.BitOr: "the operator |",
+    ast.BitXor: "the operator ^",
+    ast.LShift: "the operator <<",
+    ast.RShift: "the operator >>",
+    ast.MatMult: "the operator @",
+    ast.Invert: "the operator ~",
+}
+HINTS: dict[type[ast.AST], str] = {
+    ast.JoinedStr: "join texts with +, as in 'n = ' + str(n)",
+    ast.Set: "write a list: [a, b]",
+    ast.BitAnd: 'write "and"',
+    ast.BitOr: 'write "or"',
+    ast.Invert: 'write "not"',
+}
+JSON_WORDS = {"true": "True", "false": "False", "null": "None", "undefined": "None", "none": "None"}
 FAILED: Node = ["null"]  # stands where a problem was noted, so that the rest is still read
 
 
@@ -254,36 +285,3 @@ _HANDLERS: dict[type[ast.expr], Callable[[Translator, Any], Node]] = {
     ast.Dict: Translator.mapping,
     ast.Call: Translator.call,
 }
-
-
-CONSTRUCTS: dict[type[ast.AST], str] = {
-    ast.Lambda: "a lambda",
-    ast.ListComp: "a list comprehension",
-    ast.SetComp: "a set comprehension",
-    ast.DictComp: "a dict comprehension",
-    ast.GeneratorExp: "a generator expression",
-    ast.Await: "await",
-    ast.Yield: "yield",
-    ast.YieldFrom: "yield",
-    ast.JoinedStr: "an f-string",
-    ast.FormattedValue: "an f-string",
-    ast.NamedExpr: "an assignment (:=)",
-    ast.Starred: "a starred expression",
-    ast.Set: "a set",
-    ast.Slice: "a slice",
-    ast.BitAnd: "the operator &",
-    ast.BitOr: "the operator |",
-    ast.BitXor: "the operator ^",
-    ast.LShift: "the operator <<",
-    ast.RShift: "the operator >>",
-    ast.MatMult: "the operator @",
-    ast.Invert: "the operator ~",
-}
-HINTS: dict[type[ast.AST], str] = {
-    ast.JoinedStr: "join texts with +, as in 'n = ' + str(n)",
-    ast.Set: "write a list: [a, b]",
-    ast.BitAnd: 'write "and"',
-    ast.BitOr: 'write "or"',
-    ast.Invert: 'write "not"',
-}
-JSON_WORDS = {"true": "True", "false": "False", "null": "None", "undefined": "None", "none": "None"}

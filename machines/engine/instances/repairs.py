@@ -216,6 +216,10 @@ def _permit_words(permit: Permit | None) -> Words:
     return [] if permit is None else ["", permits.encode_permit(permit)]
 
 
+def _force_words(*, state: str | Sequence[str], data: Data | None = None) -> Words:
+    return [arguments.join_states(state), arguments.encode_fields("data", data, limits.MAX_DATA)]
+
+
 def _edit_words(changes: Data) -> Words:
     words = arguments.encode_fields("data", changes, limits.MAX_DATA)
     if not words:
@@ -248,10 +252,6 @@ def _dry(function: str, words: Callable[..., Words]) -> PreviewCall:
         return function, [id, *words(**asked), expect, "", "", now, "", DRY]
 
     return make
-
-
-def _force_words(*, state: str | Sequence[str], data: Data | None = None) -> Words:
-    return [arguments.join_states(state), arguments.encode_fields("data", data, limits.MAX_DATA)]
 
 
 PREVIEWS: dict[str, PreviewCall] = {
