@@ -1,4 +1,5 @@
-"""Makes all Redis clients, so that dangerous defaults are overridden in one place.
+"""Makes all Redis clients, so that dangerous defaults are overridden in one place, and asks their shards for a sign of
+life.
 
 redis-py 8 sends a call again when its reply was lost, up to ten times; a step of the engine must never be sent twice on
 a guess. Clients made here never retry by themselves; callers that retry send an idempotency key.
@@ -14,10 +15,9 @@ from itertools import groupby
 from typing import Any
 
 import redis
-from redis import RedisCluster, exceptions
+from redis import exceptions
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode
-from redis.exceptions import NoPermissionError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
@@ -31,6 +31,8 @@ CONNECT_TIMEOUT = 3.0  # seconds: a server on the same network answers in millis
 HEALTH_CHECK_INTERVAL = 15  # seconds of idleness after which a connection is tried with PING before use
 SEEDS = "signalbox_seeds"  # attribute of a cluster client: the seeds of its URL
 MAX_CONNECTIONS = 512  # a process of threads seldom has more calls under way
+SLOTS = 16384
+AT_ONCE = 16  # shards asked at the same time
 Client = redis.Redis | redis.RedisCluster
 
 # Everything redis-py raises. The errors of its cluster client are not among its own RedisErrors.
@@ -120,10 +122,6 @@ def _connect_sentinel(url: RedisURL, settings: Mapping[str, Any]) -> redis.Redis
     return client
 
 
-SLOTS = 16384
-AT_ONCE = 16  # shards asked at the same time
-
-
 @dataclass(frozen=True, slots=True)
 class Shard:
     """``slots`` are ranges as in ``0-5460``, several with a comma; "" for a single server. ``answers``: whether its
@@ -139,7 +137,7 @@ def probe_shards(client: Client) -> list[Shard]:
     Slots that no node serves are a shard that does not answer. After a failure the nodes of the cluster are read anew,
     so that the next look sees who took over.
     """
-    if not isinstance(client, RedisCluster):
+    if not isinstance(client, redis.RedisCluster):
         return [Shard("", _answers(client))]
     owners = list_owners(client)
     with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(owners)), thread_name_prefix="shards") as threads:
@@ -151,7 +149,7 @@ def probe_shards(client: Client) -> list[Shard]:
     return found
 
 
-def list_owners(client: RedisCluster) -> dict[Any, str]:
+def list_owners(client: redis.RedisCluster) -> dict[Any, str]:
     """Return primary -> its ranges of slots, as this process knows them; None -> slots that no node serves."""
     held: Any = client.nodes_manager.slots_cache
     ranges: dict[Any, list[str]] = {}
@@ -161,7 +159,7 @@ def list_owners(client: RedisCluster) -> dict[Any, str]:
     return {owner: ",".join(each) for owner, each in ranges.items()}
 
 
-def _answers_at(client: RedisCluster, node: Any) -> bool:
+def _answers_at(client: redis.RedisCluster, node: Any) -> bool:
     if node is None:
         return False
     try:
@@ -174,7 +172,7 @@ def _answers_at(client: RedisCluster, node: Any) -> bool:
 def _answers(client: Any) -> bool:
     try:
         return bool(client.ping())
-    except NoPermissionError:  # a server that refuses the account is there
+    except exceptions.NoPermissionError:  # a server that refuses the account is there
         return True
     except FAILURES:
         return False

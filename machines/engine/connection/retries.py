@@ -7,6 +7,8 @@ each one that writes, and may have been carried out, is noted in the attempt tha
 
 A node that stayed away for a whole deadline is given up: further calls on it are tried once, until it has not failed
 for ``GIVEN_UP`` seconds. So an outage holds each thread of a process once at most.
+
+``follow`` makes a call again where its instance has moved to, while the number of partitions of a machine grows.
 """
 
 from __future__ import annotations
