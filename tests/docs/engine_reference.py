@@ -118,7 +118,7 @@ def _errors() -> str:
     for name, member in vars(errors).items():
         if inspect.isclass(member) and issubclass(member, errors.SignalboxError):
             text = (member.__doc__ or "").strip().splitlines()
-            rows.append(f"| `{name}` | {member.code} | {text[0] if text else _branch(name)} |")
+            rows.append(f"| `{name}` | {member.code} | {text[0] if text else read_remark(name)} |")
     rows += [
         f"| `{text.partition(': ')[0]}` | {code} | {text.partition(': ')[2]} |"
         for code, text in errors.NARROWER.items()
@@ -126,7 +126,7 @@ def _errors() -> str:
     return "\n".join(rows) + "\n"
 
 
-def _branch(name: str) -> str:
+def read_remark(name: str) -> str:
     """Return the remark beside an error in the tree at the top of errors.py."""
     found = re.search(rf"[├└]── {name}\b *(.*)", errors.__doc__ or "")
     return found.group(1).strip() if found else ""

@@ -20,6 +20,7 @@ from machines.engine.aio import async_engine
 from machines.engine.aio.calls import LEFT_OUT
 from machines.engine.aio.method_generator import PARTS
 from machines.engine.engine import Engine
+from tests.docs.engine_reference import read_remark
 
 FIELDS = Path(__file__).resolve().parents[2] / "machines" / "fields.py"
 HOOKS = frozenset(
@@ -141,11 +142,10 @@ def _write_fields(owner: Any) -> str:
     return "\n".join(rows)
 
 
-def _write_error(owner: type[errors.SignalboxError]) -> str:
+def write_error(owner: type[errors.SignalboxError]) -> str:
     base = owner.__base__
     above = f", a {base.__name__}" if base is not None and base is not Exception else ""
-    branch = re.search(rf"[├└]── {owner.__name__}\b *(.*)", errors.__doc__ or "")
-    texts = [_clean(owner.__dict__.get("__doc__") and inspect.getdoc(owner)), branch[1].strip() if branch else ""]
+    texts = [_clean(owner.__dict__.get("__doc__") and inspect.getdoc(owner)), read_remark(owner.__name__)]
     parts = [f"### {owner.__name__}", f"Code {owner.code}{above}.", *dict.fromkeys(text for text in texts if text)]
     parts += [_write_entry(entry) for entry in list_members(owner, base or object) if entry.name != "facts"]
     return "\n\n".join(parts)
@@ -232,7 +232,7 @@ def render() -> str:
         *(_write_class(one) for one in sorted(list_records(), key=lambda one: one.__name__)),
         "## Errors",
         "All are subclasses of `SignalboxError`, in `machines.engine` and `machines.engine.errors`.",
-        *(_write_error(one) for one in list_errors()),
+        *(write_error(one) for one in list_errors()),
     ]
     if entries := list_field_entries():
         parts += ["## The model field", "From `machines.fields`.", *map(_write_field_entry, entries)]

@@ -27,7 +27,7 @@ def test_every_public_method_has_a_docstring():
 
 def test_every_record_and_error_says_what_it_is():
     for one in (*python_api.list_records(), *python_api.list_errors()):
-        text = one.__doc__ or python_api._write_error(one)
+        text = one.__doc__ or python_api.write_error(one)
         assert not text.startswith(f"{one.__name__}("), f"{one.__name__} has only the docstring of its dataclass"
 
 
