@@ -1,4 +1,5 @@
-"""Records of jobs, queues and workers. Times are as in ``machines.engine.records``.
+"""Records of jobs, queues and workers, and the arguments of a job that is enqueued. Times are as in
+``machines.engine.records``.
 
 A job's fields are decoded when they are read: a worker takes thousands of jobs a second and reads few of their fields.
 """

@@ -2,6 +2,7 @@
 
 Each partition is asked for its share of a page. What it answered is settled as far as every other partition was read;
 the rest waits. Only partitions that could still come before the end of the page are asked again, for more at a time.
+The records that searches return are here as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Pairs the states of two versions: by name, by path, then by shape."""
+"""Pairs the states of two versions: by name, by path, then by shape; and writes parts of versions as texts that
+can be compared or shown."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Checks the JSON of a plan before it becomes one: nothing in it is trusted. The findings of plans have one code for
-each kind, which never changes once published (docs/versions.md)."""
+"""Checks the JSON of a plan, and its options, before it becomes one: nothing in it is trusted. The findings of plans
+have one code for each kind, which never changes once published (docs/versions.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps one version on another: states, histories, timers, invokes and data fields. Pure."""
+"""Maps one version on another: states, histories, timers, invokes and data fields; and finds similar states. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Walks over the instances of a machine, each once, and reads their histories."""
+"""Walks over the instances of a machine, each once, and reads their histories and the moves between versions in
+them."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from machines.engine.connection.calls import Caller, translate
-from machines.engine.connection.replies import Status, build_error, decode_entry, read_pairs
+from machines.engine.connection.replies import MIGRATE, Status, build_error, decode_entry, read_pairs
 from machines.engine.publishing.catalog import Catalog
 
 PAGE = 200  # instances of one page: sb_find returns their data, too
@@ -117,7 +118,7 @@ def _take_turns(places: Sequence[Iterator[Any]]) -> Iterator[Any]:
         waiting = left
 
 
-MIGRATE, PLAN = "(migrate)", "plan:"
+PLAN = "plan:"
 Places = dict[str, tuple[str, ...]]
 Plans = Mapping[tuple[str, int, int], Places]
 """Id of a plan, version before and after -> leaf -> what stands for it, where that has another name."""
