@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from machines.engine import BadInput
 from machines.engine.errors import LookupFailed
 
@@ -28,13 +26,11 @@ class BadRoute(BadInput):
     """``field``: the one of a route that does not fit."""
 
     code = "SB662"
+    shown = ("field",)
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"field": self.field}
 
 
 class UnknownRoute(LookupFailed):

@@ -99,6 +99,7 @@ class UnregisteredFunction(BadInput):
 
 class AlreadyStarted(SignalboxError):
     code = "SB471"
+    shown = ("run",)
 
     def __init__(self, run: str, state: str) -> None:
         self.run = run
@@ -107,14 +108,12 @@ class AlreadyStarted(SignalboxError):
             f"started may or may not be part of it)"
         )
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"run": self.run}
-
 
 class NotFinished(SignalboxError):
     """``done`` of ``total`` chunks are mapped."""
 
     code = "SB472"
+    shown = ("run", "done", "total")
 
     def __init__(self, run: str, state: str, done: int, total: int) -> None:
         self.run = run
@@ -123,14 +122,12 @@ class NotFinished(SignalboxError):
         hint = "; call map() first" if state == "collecting" else ""
         super().__init__(f"run {run} is {state}: {done} of {total} chunks are mapped{hint}")
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"run": self.run, "done": self.done, "total": self.total}
-
 
 class RunFailed(SignalboxError):
     """``error`` and ``kind``: text and class of the last attempt's exception; ``chunk``: where, if it was a map."""
 
     code = "SB473"
+    shown = ("run", "error", "kind", "chunk")
 
     def __init__(self, run: str, error: str, kind: str = "", chunk: int | None = None) -> None:
         self.run = run
@@ -139,9 +136,6 @@ class RunFailed(SignalboxError):
         self.chunk = chunk
         what = f"run {run} failed" if chunk is None else f"chunk {chunk} of run {run} failed"
         super().__init__(f"{what}: {kind}: {error}" if kind else f"{what}: {error}")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"run": self.run, "error": self.error, "kind": self.kind, "chunk": self.chunk}
 
 
 class MapFailed(RunFailed):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from machines.engine import BadInput, LookupFailed
 
 
@@ -11,13 +9,11 @@ class BadWebhook(BadInput):
     """``field``: the one that does not fit."""
 
     code = "SB445"
+    shown = ("field",)
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"field": self.field}
 
 
 class UnknownWebhook(LookupFailed):

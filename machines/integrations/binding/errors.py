@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from machines.engine import (
     BadInput,
@@ -26,20 +25,19 @@ class MirrorReadOnly(BadInput):
     ``field``: such as ``shop.Order.status``."""
 
     code = "SB490"
+    shown = ("field",)
 
     def __init__(self, field: str, attempt: str, *, column: str = "the state", hint: str = "") -> None:
         self.field = field
         fire = f"fire an event: row.{field.rpartition('.')[2]}.fire('<event>')"
         super().__init__(f"{field} shows the state of a machine, and {column} cannot be {attempt}; {hint or fire}")
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"field": self.field}
-
 
 class NotSaved(BadInput):
     """The row is not in the database, so it has no instance. ``field``: ``shop.Order.status``."""
 
     code = "SB491"
+    shown = ("field",)
 
     def __init__(self, field: str) -> None:
         self.field = field
@@ -47,14 +45,12 @@ class NotSaved(BadInput):
             f"this row of {field.rpartition('.')[0]} is not saved: save it first, then its instance exists"
         )
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"field": self.field}
-
 
 class ColumnGone(BadInput):
     """A field follows a column that its model does not have. Nothing was sent. ``field``: ``shop.Order.status``."""
 
     code = "SB496"
+    shown = ("field",)
 
     def __init__(self, field: str, column: str, known: Iterable[str]) -> None:
         self.field = field
@@ -63,9 +59,6 @@ class ColumnGone(BadInput):
             f"{field} follows {column!r}, which {model} does not have: correct follows=, or bring the column back;"
             f" it has {', '.join(known)}"
         )
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"field": self.field}
 
 
 class CreationWaits(UnknownInstance):
