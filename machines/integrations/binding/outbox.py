@@ -167,10 +167,6 @@ def _send_after_commit(field: MachineField, entry: OutboxEntry, using: str, row:
     transaction.on_commit(partial(delivery.send_soon, field, entry, using, row), using=using, robust=True)
 
 
-if TYPE_CHECKING:
-    from .field import MachineField
-
-
 class OutboxSender:
     """Sends what is due, has instances created for rows that have none, and removes old entries.
 
