@@ -19,6 +19,7 @@ from django.db import transaction
 from machines.audit.entries import AuditRecord
 from machines.connections import get_engine
 from machines.engine import BadInput, Miscounted
+from machines.engine.limits import MAX_REASON
 from machines.people import limits, rules
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
@@ -34,6 +35,8 @@ REPAIR = {"redrive": "retry", "skip": "skip"}
 RATE = 20
 MAX_RATE = 1_000
 MAX_RESULT = 10_000  # characters of JSON
+NO_REASON = "SB404"
+Change = dict[str, Any]
 
 
 def count_open(actor: Actor, id: int, machine: str = "") -> int:
@@ -142,14 +145,6 @@ def _open_jobs(id: int, scope: Scope, machine: str) -> list[FailedJob]:
     return list_open_of(DeadJobs(get_engine()), rows)
 
 
-def _read_clock() -> int:
-    return int(time.time() * 1000)
-
-
-MAX_REASON = 1000
-Change = dict[str, Any]
-
-
 def assign(actor: Actor, id: int, assignee: str, *, reason: str = "") -> GroupView:
     """Give a group to a user; "" to nobody. Raises UnknownFailureGroup, Forbidden, BadFailureAction."""
     return _change(
@@ -199,9 +194,6 @@ def check_reason(reason: str) -> str:
     return reason
 
 
-NO_REASON = "SB404"
-
-
 def _change(
     actor: Actor, id: int, action: str, reason: str, change: Callable[[FailureGroup, int], Change], needed: bool = True
 ) -> GroupView:
@@ -212,7 +204,7 @@ def _change(
         if needed:
             check_reason(reason)
         limits.spend_rate(actor, action, **about)
-        now = int(time.time() * 1000)
+        now = _read_clock()
         with transaction.atomic():
             group = FailureGroup.objects.get(pk=id)
             changed = change(group, now)
@@ -231,3 +223,7 @@ def _check_user(name: str) -> str:
     if len(name) > 150 or "\0" in name or not users.filter(**{field: name}, is_active=True).exists():
         raise BadFailureAction(f"there is no active user {name[:150]!r}", "assignee")
     return name
+
+
+def _read_clock() -> int:
+    return int(time.time() * 1000)

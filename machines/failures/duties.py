@@ -106,10 +106,6 @@ class FailureFollower:
             since, skip = (last, 0) if last > since else (since, skip + len(found))
 
 
-def _read_clock() -> int:
-    return int(time.time() * 1000)
-
-
 BUSY, IDLE = 0.2, 2.0  # seconds between two passes
 BATCH = 100  # jobs of one pass
 BURST = 2  # seconds' worth of jobs that may be moved after a pause
@@ -135,7 +131,7 @@ class PacedActions:
 
     def look(self, now: int | None = None) -> int:
         """Run one pass; return how many jobs were dealt with. ``now``: ms."""
-        now = int(time.time() * 1000) if now is None else now
+        now = _read_clock() if now is None else now
         running = list(FailureAction.objects.filter(state=FailureAction.State.RUNNING).order_by("started")[:20])
         self._busy = bool(running)
         return sum(self._go_on(action, now) for action in running)
@@ -198,7 +194,7 @@ SOME = 500  # rows of one statement
 
 def prune(now: int | None = None) -> None:
     """Remove what is beyond the bound ``failures`` of ``SIGNALBOX_RETAIN``. Groups with open jobs stay. ``now``: ms."""
-    now = int(time.time() * 1000) if now is None else now
+    now = _read_clock() if now is None else now
     bound = parse_policy(conf.RETAIN).table("failures")
     before = now - (KEEP if bound.age is None else bound.age)
     hours = max(before, now - HOURS * 3_600_000) // 3_600_000
@@ -209,3 +205,7 @@ def prune(now: int | None = None) -> None:
         closed = FailureGroup.objects.exclude(jobs__open=True).order_by("last_seen")
         delete_some(closed, min(excess, SOME))
     delete_some(old, SOME)
+
+
+def _read_clock() -> int:
+    return int(time.time() * 1000)
