@@ -31,6 +31,10 @@ RIGHTS = ("operate", "fire")
 WAITING = {"previewed": "run", "paused": "resume", "failed": "retry"}
 """state -> the action that moves instances from there."""
 DRY = ("collecting", "previewing")  # stages in which nothing is moved
+STEPS = 20  # of the history that the rate is measured over
+QUIET = 30_000  # ms without a batch before a bulk counts as stalled, at least
+FIELDS = {"previewing": "checked", "running": "tried"}  # state -> the field that counts on
+BATCHES = ("done.invoke.preview", "done.invoke.act")
 
 
 def start(actor: Actor, order: Order, *, stored: int = 0, id: str | None = None) -> Bulk:
@@ -336,12 +340,6 @@ def _list_rights(order: Order) -> tuple[str, ...]:
 def _make_permit(actor: Actor) -> dict[str, Any]:
     """Return what of the actor the engine holds each step to."""
     return {"person": True, "groups": transition_groups.groups_of(actor.user)} if actor.is_person else {}
-
-
-STEPS = 20  # of the history that the rate is measured over
-QUIET = 30_000  # ms without a batch before a bulk counts as stalled, at least
-FIELDS = {"previewing": "checked", "running": "tried"}  # state -> the field that counts on
-BATCHES = ("done.invoke.preview", "done.invoke.act")
 
 
 @dataclass(frozen=True, slots=True)

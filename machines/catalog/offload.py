@@ -81,7 +81,6 @@ class Overrun(OffloadError):
 
 
 LENGTH = struct.Struct(">II")
-
 PIECE = 1 << 16  # bytes
 
 
@@ -207,15 +206,10 @@ def read_submission(done: Done) -> Submission:
 
 
 GOING = 0.2  # seconds until one that has closed its end is gone
-
 START = 30.0  # seconds until it must be ready
-
 SLACK = 8.0  # times the processor time that a task may take by the clock: others use this machine, too
-
 MEMORY = 768 * 1024 * 1024  # bytes
-
 MEMORY_SPENT = "it takes more memory than it may: make it smaller or simpler"
-
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "HOME", "LD_LIBRARY_PATH")  # of our environment; secrets stay here
 
 

@@ -38,6 +38,14 @@ SAID = 300  # characters of an error
 UNKNOWN = (
     "its worker died, and whether it took effect was not known for so long that it is not tried again: look, and run it"
 )
+REMEMBERED = 20 * 3_600_000
+"""ms for which a claim may be tried again: the engine remembers keys for a day, and the rest is for slow calls."""
+BY_ID = frozenset(["create", "fire_all"])
+"""What needs no memory of keys: the id of what it makes says whether it happened."""
+OPEN_PLACES = frozenset(["ready", "leased", "delayed"])
+
+Led = dict[str, str]
+"""What an occurrence led to: ``kind`` job, instance, event or bulk, with ``machine`` and ``id``."""
 
 
 def work(
@@ -149,16 +157,6 @@ def _run(engine: Engine, order: Order, entry: Entry, opened: list[Led], at: int,
 
 def _make_run(entry: Entry, at: int, **outcome: Any) -> Run:
     return {name: entry[name] for name in ("k", "p", "w", "by") if name in entry} | {"at": at} | outcome
-
-
-REMEMBERED = 20 * 3_600_000
-"""ms for which a claim may be tried again: the engine remembers keys for a day, and the rest is for slow calls."""
-BY_ID = frozenset(["create", "fire_all"])
-"""What needs no memory of keys: the id of what it makes says whether it happened."""
-OPEN_PLACES = frozenset(["ready", "leased", "delayed"])
-
-Led = dict[str, str]
-"""What an occurrence led to: ``kind`` job, instance, event or bulk, with ``machine`` and ``id``."""
 
 
 def key_of(schedule: Schedule, entry: Entry) -> str:

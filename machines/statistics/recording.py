@@ -31,6 +31,7 @@ from .models import Measurement
 log = logging.getLogger(__name__)
 
 Period = Measurement.Period
+Counters = dict[str, Any]
 
 GAP = 150_000
 """ms between two readings from which on nobody can say in which minute something happened."""
@@ -174,8 +175,6 @@ def _write(fresh: Reading, held: str | None, live: Live) -> Write | None:
     return Stretch(live.machine, before.at, fresh.at, numbers, live.total).write()
 
 
-Counters = dict[str, Any]
-
 OF_QUEUES = ("enqueued", "taken", "completed", "failed", "lost", "died")
 HISTOGRAMS = ("waits", "runs")
 DERIVED = frozenset({"enqueued"})
@@ -287,8 +286,8 @@ EARLY_EVERY = 10_000  # ms
 
 class Sampler:
     """Every worker checks each minute whether another has measured already. It needs no database: what it measures
-    waits in Redis until a ``Flusher`` has written it. Where as much waits as may, what happens is measured later, as
-    one gap."""
+    waits in Redis until a ``BufferFlush`` has written it. Where as much waits as may, what happens is measured later,
+    as one gap."""
 
     def __init__(self, engine: Engine, *, clock: Callable[[], float] = time.time) -> None:
         self._engine = engine

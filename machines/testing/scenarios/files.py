@@ -17,10 +17,9 @@ from .runner import describe_transition
 
 FOLDER = "tests"
 ENDINGS = (".yaml", ".yml")
-
+UNKNOWN_NAME = "SB675"
 
 Find = Callable[[str], CompiledDefinition | None]
-UNKNOWN_NAME = "SB675"
 
 
 @dataclass(slots=True)
