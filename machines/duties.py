@@ -18,8 +18,7 @@ from machines.conf.database import DatabaseRetry
 from machines.connections import get_engine
 from machines.engine import Engine, Rollout
 from machines.failures import digest as error_digest
-from machines.failures import duties as failure_retention
-from machines.failures.duties import FailureFollower, PacedActions
+from machines.failures import duties as failures
 from machines.integrations.attached.duty import ReconcileDuty
 from machines.integrations.binding.outbox import OutboxSender
 from machines.integrations.binding.projection import Projection
@@ -30,7 +29,6 @@ from machines.schedules.declarations import Declarations
 from machines.statistics import writing
 from machines.statistics.recording import Sampler
 from machines.statistics.scoreboards import ScoreboardUpdate
-from machines.statistics.writing import make_buffer_flushes
 from machines.versions import plans
 from machines.webhooks.fan_out import FanOut, prune
 from machines.webhooks.sender import Sender
@@ -99,8 +97,8 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
         "catalog": DatabaseDuty(partial(_keep_catalog, {}), pause=15.0, message="versions cannot be recorded: %s"),
         "boards": ScoreboardUpdate(engine),
         "error digest": DatabaseDuty(error_digest.send_due, pause=60.0, message="the error digest cannot be made: %s"),
-        "failure actions": PacedActions(engine),
-        "failures": FailureFollower(engine),
+        "failure actions": failures.PacedActions(engine),
+        "failures": failures.FailureFollower(engine),
         "plans": DatabaseDuty(plans.keep_outcomes, pause=30.0, message="outcomes of plans cannot be recorded: %s"),
         "retention": RetentionDuty(engine),
         "rollouts": RolloutGuard(engine, report_stopped),
@@ -114,7 +112,7 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
 def make_shared_duties(engine: Engine) -> dict[str, Duty]:
     """Return those that every worker has, side by side."""
     return {
-        **make_buffer_flushes(),
+        **writing.make_buffer_flushes(),
         "reconcile": ReconcileDuty(engine),
         "row outbox": OutboxSender(),
         "row projection": Projection(engine),
@@ -153,7 +151,7 @@ def _keep_catalog(known: dict[str, str]) -> None:
 
 def _prune_tables() -> None:
     tables.prune()
-    failure_retention.prune()
+    failures.prune()
 
 
 def _prune_measured() -> None:
