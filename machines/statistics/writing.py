@@ -25,8 +25,8 @@ from machines.engine.limits import check_machine_name
 from machines.patterns import Batch, Entry, Lost, Stats, WriteBuffer
 from machines.patterns.base import MAX_EXACT, MAX_NOW
 from machines.people import last_seen
-from machines.statistics import recording
 
+from . import recording
 from .models import MeasuredStretch, Measurement, SamplingTurn
 from .recording import COVERED, INSTANCES, SAMPLED, Counters, add_counters, build, sums
 

@@ -17,8 +17,9 @@ from typing import Any
 from machines.engine import SignalboxError
 from machines.engine.definitions import Outline, TransitionOutline
 from machines.engine.definitions.outline import is_match
+from machines.testing.job_runner import Impossible
 from machines.testing.scenarios.document import Given, When
-from machines.testing.scenarios.runner import Impossible, Sandbox
+from machines.testing.scenarios.runner import Sandbox
 
 from .candidates import list_candidates, list_starts
 

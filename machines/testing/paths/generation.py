@@ -11,8 +11,9 @@ from typing import Any
 
 from machines.engine import SignalboxError
 from machines.engine.definitions import CompiledDefinition, Outline, StateOutline, TransitionOutline
+from machines.testing.job_runner import Impossible
 from machines.testing.scenarios.document import Given, Scenario, Step, Then, When
-from machines.testing.scenarios.runner import Impossible, describe_transition, list_involved, open_sandbox
+from machines.testing.scenarios.runner import describe_transition, list_involved, open_sandbox
 
 from .explorer import BEGIN, MOST_SECONDS, MOST_STEPS, Edge, Explorer, Graph, Key
 

@@ -14,6 +14,7 @@ from machines.engine import limits
 from machines.engine.definitions.findings import quote
 from machines.engine.definitions.place import Place
 from machines.engine.definitions.reading.invokes import make_default_id
+from machines.engine.definitions.scope import Branch
 from machines.formats.text import single
 from machines.formats.xstate.context import (
     DONE_INVOKE,
@@ -21,7 +22,6 @@ from machines.formats.xstate.context import (
     ERROR_INVOKE,
     INVOKE_KEYS,
     STATE_KEYS,
-    Branch,
     Reading,
     Scope,
     as_list,
