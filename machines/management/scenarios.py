@@ -68,8 +68,8 @@ def run_paths(
     with open_server(url) as server:
         found = find_paths(server, definitions, machine, pairs=pairs, most_seconds=seconds)
     taken = f"{len(found.taken)} of {found.total} transitions"
-    runs = "1 run takes" if len(found.scenarios) == 1 else f"{len(found.scenarios)} runs take"
-    head = f"{machine}: {runs} {taken}" + (f" and {len(found.pairs)} pairs of them" if pairs else "")
+    takers = "1 run takes" if len(found.scenarios) == 1 else f"{len(found.scenarios)} runs take"
+    head = f"{machine}: {takers} {taken}" + (f" and {len(found.pairs)} pairs of them" if pairs else "")
     notes = [head, *(f"not taken: {one}" for one in found.missing)]
     for note in notes:
         command.stderr.write(note)

@@ -1,4 +1,7 @@
-"""What a scenario file holds. ``line`` is a line of the file, from 1; 0 for what no file holds."""
+"""What a scenario file holds, and scenarios as text: as such a file, and as a module of tests.
+
+``line`` is a line of the file, from 1; 0 for what no file holds.
+"""
 
 from __future__ import annotations
 
