@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from typing import Any
 
 from machines.engine import SignalboxError
 from machines.engine.definitions import CompiledDefinition, Outline, StateOutline, TransitionOutline
+from machines.engine.definitions.outline import is_match
 from machines.testing.job_runner import Impossible
 from machines.testing.scenarios.document import Given, Scenario, Step, Then, When
 from machines.testing.scenarios.runner import describe_transition, list_involved, open_sandbox
@@ -89,7 +89,7 @@ def _add(found: Paths, url: str, definitions: Mapping[str, CompiledDefinition], 
     first, second = (_record(url, definitions, found.machine, run) for _ in range(2))
     number = len(found.scenarios) + 1
     scenario, taken = _merge(first, second, definitions[found.machine].outline, number)
-    pairs = set(itertools.pairwise(taken))
+    pairs = set(pairwise(taken))
     if scenario is not None and not (set(taken) <= found.taken and pairs <= found.pairs):
         found.scenarios.append(scenario)
         found.taken |= set(taken)
@@ -170,8 +170,6 @@ def _explain(state: StateOutline, transition: TransitionOutline, outline: Outlin
 
 
 def _list_events(transition: TransitionOutline, state: StateOutline, graph: Graph) -> Iterator[str]:
-    from machines.engine.definitions.outline import is_match
-
     for name, event in list(graph.tried):
         if name == state.name and any(is_match(descriptor, event) for descriptor in transition.events):
             yield event
