@@ -89,7 +89,8 @@ class Erasure:
                 with suppress(LookupFailed):
                     yield self._read(id)
         for record in archive.walk(self._machine):
-            if self._values.are_in("".join([*record.restore().raw.values(), *record.restore().steps])):
+            held = record.restore()
+            if self._values.are_in("".join([*held.raw.values(), *held.steps])):
                 yield decode(record)
 
     def _read(self, id: str) -> tuple[Instance, list[Step]]:
@@ -195,9 +196,8 @@ class Erasure:
             yield f"SQL: {cell}"
         for machine in self._engine.machines():
             for record in get_archive().walk(machine):
-                text = "".join(
-                    [record.instance, record.indexed, *record.restore().raw.values(), *record.restore().steps]
-                )
+                held = record.restore()
+                text = "".join([record.instance, record.indexed, *held.raw.values(), *held.steps])
                 if self._values.are_in(text) or (machine == self._machine and record.instance in self._doomed):
                     yield f"archive: {machine}/{self._values.mask(record.instance)}"
 
