@@ -41,8 +41,7 @@ CLOCK = "signalbox"  # who lets requests expire
 
 
 def ask(actor: Actor, needed: ApprovalNeeded, *, reason: str = "") -> Approval:
-    """Ask for what an action needs: its own reason unless another is given. Asked twice, it is one request. Asked
-    twice, it is one request."""
+    """Ask for what an action needs: its own reason unless another is given. Asked twice, it is one request."""
     why = _clean_text(reason or needed.reason)
     about = {
         "machine": needed.machine,

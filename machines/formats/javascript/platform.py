@@ -26,8 +26,6 @@ MAX_STATES_ASKED = 30  # In(x) with a calculated x tests one state after the oth
 SESSION = Code("instance.machine + '/' + instance.id", code.SUM, STRING)
 ADDRESS = Code("'#_scxml_' + instance.machine + '/' + instance.id", code.SUM, STRING)
 DATA = Code("filled(event)", kinds=ANY)
-
-
 _EVENT = Code("trigger and put(trigger, 'data', event)", code.AND, OBJECT | NONE)  # not bound before the first event
 _PROCESSOR = code.table([("location", ADDRESS)])
 

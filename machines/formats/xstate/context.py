@@ -1,4 +1,5 @@
-"""What all parts of the reader share: its state, names, and the tree of states that targets are looked up in."""
+"""What all parts of the reader share: its state, names, and the tree of states that targets are looked up in; and the
+words and rules of XState that the writer knows, too."""
 
 from __future__ import annotations
 

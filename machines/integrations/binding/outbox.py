@@ -1,4 +1,5 @@
-"""Puts creations, events, changes and deletions of rows into the outbox, in the transaction of the row."""
+"""Puts creations, events, changes and deletions of rows into the outbox, in the transaction of the row; and the
+background duty that sends them, and has instances created for rows that no signal announced."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _HTTP = re.compile(r"basichttp|http://www\.w3\.org/TR/scxml/#BasicHTTPEventProce
 _DURATION = re.compile(r"\s*(\d*\.?\d+)\s*(ms|s|m|h|d)?\s*")
 _UNITS = {None: 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 PLACES = ("identifier", "member_expression", "subscript_expression")
-_PLACES = {"onentry": "send", "onexit": "cancel"}
+_TIMED = {"onentry": "send", "onexit": "cancel"}  # block -> what belongs to a timer there
 _SAID = {"event", "id", "delay", "delayexpr"}
 
 
@@ -353,7 +353,7 @@ def is_part(element: Element) -> bool:
 
 def others(block: Element) -> list[Element]:
     """Return the parts of an <onentry> or <onexit> that do not belong to a timer."""
-    return [child for child in block.children if not (is_part(child) and child.is_scxml(_PLACES.get(block.name, "")))]
+    return [child for child in block.children if not (is_part(child) and child.is_scxml(_TIMED.get(block.name, "")))]
 
 
 def read_after(chart: Chart, state: Element, timed: list[tuple[Element, Any]]) -> dict[str, Any]:
@@ -382,7 +382,7 @@ def read_after(chart: Chart, state: Element, timed: list[tuple[Element, Any]]) -
 
 
 def _list_content(state: Element, place: str) -> list[Element]:
-    return [child for block in state.all(place) for child in block.all(_PLACES[place]) if is_part(child)]
+    return [child for block in state.all(place) for child in block.all(_TIMED[place]) if is_part(child)]
 
 
 def _key(chart: Chart, send: Element, taken: dict[str, Any]) -> str:

@@ -45,7 +45,10 @@ KNOWN = (
 _NAMELESS = "machine"
 ONLY = "active"  # the state of a machine without states
 Context = dict[str, Any]
-FOUR = ("cond", "internal", "onEntry", "onExit", "activities", "autoForward", "predictableActionArguments")
+FOUR = (
+    *("cond", "internal", "onEntry", "onExit", "activities", "autoForward", "predictableActionArguments"),
+    *("preserveActionOrder", "tsTypes", "delimiter"),
+)
 FIVE = ("guard", "reenter", "output", "onSnapshot", "types", "queryLanguage")
 _DATA = ("meta", "context", "params", "input", "data", "schemas", "types", "schema")
 _AFTER = "xstate.after."
@@ -272,9 +275,6 @@ def _schema(place: Place, part: str) -> dict[str, Any]:
     schemas = place.value.get("schemas")
     found = schemas.get(part) if isinstance(schemas, dict) else None
     return found if isinstance(found, dict) else {}
-
-
-FOUR += ("preserveActionOrder", "tsTypes", "delimiter")
 
 
 def sign_of_four(config: Any) -> Path | None:
