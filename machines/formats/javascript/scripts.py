@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from . import changes, code, operators, platform, scope
+from . import changes, code, operators, platform
 from .code import ANY, NUMBER, STRING, Code
 from .parsing import FUNCTIONS, Node, Script, bare, is_function, list_parts, part
-from .scope import Action, Function, Scope, function_of
+from .scope import Action, Function, Scope, function_of, open_function
 from .translator import Translator
 
 MAX_DEPTH = 25  # blocks inside one another
@@ -88,7 +88,7 @@ class _Reader:
 
     def _written_out(self, node: Node, function: Function, arguments: list[Node]) -> list[Action]:
         translator = self.translator()
-        opened = scope.open_function(translator, node, function, arguments)
+        opened = open_function(translator, node, function, arguments)
         if opened is None:
             return []
         inside = _Reader(self.scope, function.script, opened.locals, opened.nested)

@@ -85,8 +85,8 @@ def _scripts(element: Element) -> list[Element]:
 
 
 def _chart(root: Element, library: Library, id: str, found: Survey, report: Report, start: dict[str, Kinds]) -> Chart:
-    states = {id: name for id, name in found.by_id.items() if name not in found.histories}
-    scope = Scope(report, Fields(start), found.functions, states, root.get("name") or id)
+    testable = {id: name for id, name in found.by_id.items() if name not in found.histories}
+    scope = Scope(report, Fields(start), found.functions, testable, root.get("name") or id)
     return Chart(root, id, found, scope, library, late=root.get("binding") == "late")
 
 

@@ -308,11 +308,11 @@ def shorten(state: dict[str, Any], default_id: str) -> dict[str, Any]:
         del short["initial"]
     if isinstance(short.get("on"), dict):
         short |= _without_timers(short, short["on"])
-    states = short.get("states")
-    if isinstance(states, dict):
+    inside = short.get("states")
+    if isinstance(inside, dict):
         short["states"] = {
             key: shorten(below, f"{default_id}.{key}") if isinstance(below, dict) else below
-            for key, below in states.items()
+            for key, below in inside.items()
         }
     return {key: value for key, value in short.items() if value not in ([], {})}
 
