@@ -1,4 +1,4 @@
-"""The forms of the actions on alarms, and the filter of their history."""
+"""The forms of the actions on alarms, of their routes, and the filter of their history."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 
+from dashboard.webhooks.forms import split_words
 from machines.alarms import routes
 from machines.alarms.alarm import KINDS, SEVERITIES
 from machines.alarms.errors import BadRoute
@@ -98,10 +99,7 @@ class RouteForm(PageForm):
 
     def arguments(self) -> dict[str, Any]:
         given = {name: value for name, value in self.cleaned_data.items() if name != "url" or value}
-        lists = {
-            name: [text.strip() for text in given[name].split(",") if text.strip()] for name in ("machines", "kinds")
-        }
-        return given | lists
+        return given | {name: split_words(given[name]) for name in ("machines", "kinds")}
 
     def add_mistake(self, error: BadRoute) -> None:
         self.add_error(error.field if error.field in self.fields else None, f"{error.message} ({error.code})")

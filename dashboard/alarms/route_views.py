@@ -69,9 +69,8 @@ def _render_detail(
     request: HttpRequest, route: AlarmRoute, *, secret: str = "", form: RouteForm | None = None, status: int = 200
 ) -> HttpResponse:
     state, before = DeliveryTerms.of_page(request).state, read_place(request)
-    rows, further = cut_page(
-        route.receiver.deliveries.filter(**({"state": state} if state else {})), before, SIZE
-    )  # fmt: skip
+    deliveries = route.receiver.deliveries.filter(**({"state": state} if state else {}))
+    rows, further = cut_page(deliveries, before, SIZE)
     links = ListLinks("alarm-route", route.pk, state=state)
     context = {
         "section": "alarms",
