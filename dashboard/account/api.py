@@ -12,7 +12,7 @@ from django.urls import reverse
 from ninja import Status
 from pydantic import AliasPath, Field
 
-from dashboard.api.framework.openapi import text
+from dashboard.api.framework import openapi
 from dashboard.api.framework.operation import Group, actor_of, caller_of
 from dashboard.api.framework.request_terms import read_expected, set_etag
 from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out
@@ -116,7 +116,7 @@ def revoke_all(request: HttpRequest) -> dict[str, int]:
     refusals=(404,),
     summary="Get the current session",
 )
-def current(request: HttpRequest, response: HttpResponse) -> Session:
+def get_session(request: HttpRequest, response: HttpResponse) -> Session:
     """Return the session of the request; `ETag` is the revision of its state."""
     return set_etag(response, _get_current(request))
 
@@ -192,7 +192,7 @@ class Me(Out):
 @callers_group.get("/openapi.json", id="getDocument", right="view", answers=dict[str, Any], summary="Get this document")
 def document(request: HttpRequest) -> HttpResponse:
     """Return everything the API takes and answers, as OpenAPI 3.1 has it."""
-    return HttpResponse(text(), content_type="application/json; charset=utf-8")
+    return HttpResponse(openapi.text(), content_type="application/json; charset=utf-8")
 
 
 @callers_group.get("/me", id="getMe", right="view", answers=Me, summary="Get the current account")
@@ -272,6 +272,12 @@ class LinkGone(Out):
     id: str
 
 
+def _describe_mistake(error: ValidationError, body: type[Body]) -> Mistaken:
+    """Return the first error of a model, at the member of the body that has its name."""
+    name, texts = next(iter(error.message_dict.items()))
+    return Mistaken(" ".join(texts), *([name] if name in body.model_fields else []))
+
+
 def _describe_with_url(request: HttpRequest, link: Link) -> LinkMadeOut:
     return LinkMadeOut.build(link, url=request.build_absolute_uri(reverse("signalbox:link", args=[link.token])))
 
@@ -295,8 +301,7 @@ def make_link(request: HttpRequest, body: Linking) -> Status[LinkMadeOut]:
     try:
         made = presenters.make_link(actor_of(request).user, body.page, body.query)
     except ValidationError as error:
-        name, texts = next(iter(error.message_dict.items()))
-        raise Mistaken(" ".join(texts), *([name] if name in Linking.model_fields else [])) from None
+        raise _describe_mistake(error, Linking) from None
     return Status(201, _describe_with_url(request, made))
 
 
@@ -366,8 +371,7 @@ def save(request: HttpRequest, body: Saving) -> ViewOut:
         with transaction.atomic():
             view.save()
     except ValidationError as error:
-        name, texts = next(iter(error.message_dict.items()))
-        raise Mistaken(" ".join(texts), *([name] if name in Saving.model_fields else [])) from None
+        raise _describe_mistake(error, Saving) from None
     except IntegrityError:
         raise Mistaken("you already have a view with this name", "name") from None
     return _describe(view)

@@ -15,7 +15,6 @@ from dashboard.shared.permissions import MEANINGS, scope_of
 from machines.connections import get_pattern
 from machines.models import Token
 from machines.patterns import Gone, Held, Session, Sessions
-from machines.patterns import Held as HeldSession
 from machines.patterns.sessions import HANDLE
 from machines.people import tokens
 
@@ -42,7 +41,7 @@ def list_rights(user: Any) -> list[HeldRight]:
 class TokenSession:
     """Holds one session and the token it was created with."""
 
-    held: HeldSession
+    held: Held
     token: Token
 
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from django import forms
 
-from dashboard.webhooks.forms import split_words
+from dashboard.webhooks.forms import ReceiverForm, split_words
 from machines.alarms import routes
 from machines.alarms.alarm import KINDS, SEVERITIES
-from machines.alarms.errors import BadRoute
 from machines.alarms.models import KEY_LENGTH
 from machines.engine.limits import MAX_NAME
 from machines.instances.forms import REASON_LIMIT, PageForm
@@ -48,7 +47,7 @@ class SnoozeForm(KeyForm):
         return timedelta(minutes=int(self.cleaned_data["minutes"]))
 
 
-class RouteForm(PageForm):
+class RouteForm(ReceiverForm):
     """Takes lists with commas. ``machines.alarms.routes`` checks the rest. ``written``: of a route that has an address,
     which stays where the field is blank."""
 
@@ -100,9 +99,6 @@ class RouteForm(PageForm):
     def arguments(self) -> dict[str, Any]:
         given = {name: value for name, value in self.cleaned_data.items() if name != "url" or value}
         return given | {name: split_words(given[name]) for name in ("machines", "kinds")}
-
-    def add_mistake(self, error: BadRoute) -> None:
-        self.add_error(error.field if error.field in self.fields else None, f"{error.message} ({error.code})")
 
 
 class AlarmFilter(PageForm):

@@ -13,7 +13,6 @@ from django.views.decorators.csrf import csrf_exempt
 
 from dashboard.shared import addresses
 from dashboard.shared.errors import problems
-from dashboard.shared.errors import problems as codes
 from dashboard.shared.errors.statuses import NO_PAGE
 
 from . import explorer, live
@@ -47,7 +46,7 @@ def _answer_unknown(request: HttpRequest) -> HttpResponse:
 
 
 def _answer_wrong_method(request: HttpRequest, allowed: str) -> HttpResponse:
-    response = problems.answer_problem(request, codes.NO_METHOD, f"{request.method} is not among {allowed}")
+    response = problems.answer_problem(request, problems.NO_METHOD, f"{request.method} is not among {allowed}")
     response["Allow"] = allowed
     return response
 

@@ -13,7 +13,6 @@ from ninja.errors import HttpError, ValidationError
 from redis.exceptions import RedisError
 
 from dashboard.shared.errors import problems
-from dashboard.shared.errors import problems as codes
 from dashboard.shared.errors.statuses import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, TOO_LARGE, title_of
 from machines.bulks.store import OrderLost
 from machines.engine import Conflict, Refused, SignalboxError
@@ -53,15 +52,15 @@ def _make_handler(code: str) -> Callable[[HttpRequest, Exception], HttpResponse]
 
 
 for _kind, _code in {
-    Unauthorized: codes.NOBODY,
+    Unauthorized: problems.NOBODY,
     NoCsrf: STALE_FORM,
-    InAddress: codes.BAD_HEADER,
-    authentication.TooMany: codes.OVER_BUDGET,
-    idempotency.BadKey: codes.BAD_HEADER,
-    idempotency.OtherRequest: codes.OTHER_REQUEST,
-    idempotency.StillUnderWay: codes.UNDER_WAY,
-    BadCursor: codes.BAD_HEADER,
-    BadTag: codes.BAD_HEADER,
+    InAddress: problems.BAD_HEADER,
+    authentication.TooMany: problems.OVER_BUDGET,
+    idempotency.BadKey: problems.BAD_HEADER,
+    idempotency.OtherRequest: problems.OTHER_REQUEST,
+    idempotency.StillUnderWay: problems.UNDER_WAY,
+    BadCursor: problems.BAD_HEADER,
+    BadTag: problems.BAD_HEADER,
     OrderLost: NO_PAGE,
     ObjectDoesNotExist: NO_PAGE,
     PermissionDenied: FORBIDDEN,

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Acting, Body, Ms, Out, Reason, Why
-from machines.failures import actions, queries
 from machines.failures import actions as failures
+from machines.failures import queries
 from machines.failures.actions import MAX_RATE, RATE
 from machines.failures.queries import GroupView
 
@@ -121,7 +121,7 @@ def one(request: HttpRequest, group: int) -> dict[str, Any]:
 )  # fmt: skip
 def assign(request: HttpRequest, group: int, body: Assigning) -> dict[str, Any]:
     """Assign the group. Needs the right on every machine of the group."""
-    return _describe(actions.assign(actor_of(request), group, body.assignee, reason=body.reason))
+    return _describe(failures.assign(actor_of(request), group, body.assignee, reason=body.reason))
 
 
 def _change(name: str, summary: str, about: str, change: Callable[..., GroupView]) -> None:
@@ -135,9 +135,9 @@ def _change(name: str, summary: str, about: str, change: Callable[..., GroupView
     )(view)  # fmt: skip
 
 
-_change("mute", "Mute a group", "Until it fails in another version of a machine, or on another one.", actions.mute)
-_change("resolve", "Resolve a group", "A later failure makes it a regression.", actions.resolve)
-_change("reopen", "Open a group again", "Ends the mute, or takes back that it is resolved.", actions.reopen)
+_change("mute", "Mute a group", "Until it fails in another version of a machine, or on another one.", failures.mute)
+_change("resolve", "Resolve a group", "A later failure makes it a regression.", failures.resolve)
+_change("reopen", "Open a group again", "Ends the mute, or takes back that it is resolved.", failures.reopen)
 
 
 @group.post(

@@ -24,7 +24,6 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import NotARegularFileError
 
 from dashboard.shared.errors import problems
-from dashboard.shared.errors import problems as codes
 from dashboard.site.mount_point import is_api_request
 
 from .health import healthz
@@ -102,7 +101,7 @@ async def _answer_not_found(request: HttpRequest) -> HttpResponse:
 
 def answer_refusal(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """Answer with a page or a problem, made without session, user or engine."""
-    known = codes.BY_CODE[refusal.code]
+    known = problems.BY_CODE[refusal.code]
     if is_api_request(request):
         response = problems.answer_problem(request, refusal.code, refusal.message)
     else:

@@ -1,4 +1,4 @@
-"""The form of a webhook."""
+"""The form of a webhook, and what the form of a route of alarms shares with it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any, Literal
 from django import forms
 
 from dashboard.shared.list_pages import Terms
+from machines.alarms.errors import BadRoute
 from machines.instances.forms import PageForm
 from machines.webhooks import management
+from machines.webhooks.errors import BadWebhook
 
 
 class DeliveryTerms(Terms):
@@ -20,7 +22,13 @@ def split_words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-class WebhookForm(PageForm):
+class ReceiverForm(PageForm):
+    def add_mistake(self, error: BadWebhook | BadRoute) -> None:
+        """Mark the field that the service did not accept."""
+        self.add_error(error.field if error.field in self.fields else None, f"{error.message} ({error.code})")
+
+
+class WebhookForm(ReceiverForm):
     """Takes lists with commas. ``machines.webhooks.management`` checks the rest."""
 
     name = forms.CharField(label="name", max_length=management.LONGEST_NAME)

@@ -39,7 +39,7 @@ def make(request: HttpRequest) -> HttpResponse:
         try:
             webhook, secret = management.make(Actor.of(request), **form.arguments())
         except BadWebhook as error:
-            _add_error(form, error)
+            form.add_mistake(error)
         else:
             return _render_detail(request, webhook, secret=secret)
     return _list(request, form, status=400)
@@ -83,10 +83,6 @@ def _make_initial(webhook: Webhook) -> dict[str, str]:
     return {"name": webhook.name, "url": webhook.url} | lists
 
 
-def _add_error(form: WebhookForm, error: BadWebhook) -> None:
-    form.add_error(error.field if error.field in form.fields else None, f"{error.message} ({error.code})")
-
-
 @answer_form("webhook", RIGHT, "webhook.change", globally=True, target="id")
 def change(request: HttpRequest, id: int) -> str | HttpResponse:
     webhook, form = management.get(Actor.of(request), id), WebhookForm(request.POST, auto_id="webhook-%s")
@@ -94,7 +90,7 @@ def change(request: HttpRequest, id: int) -> str | HttpResponse:
         try:
             management.change(Actor.of(request), id, **form.arguments())
         except BadWebhook as error:
-            _add_error(form, error)
+            form.add_mistake(error)
         else:
             return "Saved"
     return _render_detail(request, webhook, form=form, status=400)
