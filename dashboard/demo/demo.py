@@ -1,4 +1,4 @@
-"""Runs the demo from start to end: preparation, processes, shutdown."""
+"""Runs the demo from start to end: preparation, processes, shutdown; makes the accounts of its logins."""
 
 from __future__ import annotations
 

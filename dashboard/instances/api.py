@@ -1,4 +1,4 @@
-"""Instances: find, read, create, fire events."""
+"""Instances: find, read, create, fire events, repair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Presents an instance: the result of an action that failed or was previewed, timers and children, the repairs."""
+"""Presents an instance: the result of an action that failed or was previewed, timers and children, the repairs, and its
+events with the transitions that each would take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One instance: its current state, its events, its data and its history; and firing an event."""
+"""One instance: its current state, its events, its data, its history and its family; and firing an event."""
 
 from __future__ import annotations
 

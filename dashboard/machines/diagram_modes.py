@@ -23,6 +23,8 @@ from machines.models import Measurement
 from machines.statistics import present as statistics
 from machines.statistics.ages import format_age
 
+log = logging.getLogger(__name__)
+
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000  # ms
 FIGURES = ((1, "1"), (10, "10"), (100, "100"), (1000, "1k"), (10_000, "10k"))
 LENGTHS = ((0, "0 s"), (MINUTE, "1 min"), (10 * MINUTE, "10 min"), (HOUR, "1 h"), (DAY, "1 d"))
@@ -354,11 +356,6 @@ def _list_taken_lately(view: VersionView, live: Live) -> set[str] | None:
     return {edge.removeprefix(before) for found in edges for edge in found if edge.startswith(before)}
 
 
-log = logging.getLogger(__name__)
-
-MINUTE_MS = 60_000  # ms
-
-
 @dataclass(frozen=True, slots=True)
 class TransitionRates:
     """Holds what was counted in the last ``window`` ms, up to ``at``: by transition, and of ``others``, the versions
@@ -399,7 +396,7 @@ class TransitionRates:
 
     def per_minute(self, ids: Iterable[str]) -> float:
         """Return how often a minute these transitions are taken together; 0 without measurements."""
-        return sum(self.counted.get(id, 0) for id in ids) * MINUTE_MS / self.window if self.window else 0.0
+        return sum(self.counted.get(id, 0) for id in ids) * MINUTE / self.window if self.window else 0.0
 
     def estimate_stays(self, counts: Mapping[str, float]) -> dict[str, float]:
         """Estimate the mean time in each state, ms, by Little's law: instances in the state / exits per minute.
@@ -413,7 +410,7 @@ class TransitionRates:
         for state, count in counts.items():
             leaving = self.per_minute(self.exits.get(state, ()))
             if count and leaving and not self.per_minute(self.around.get(state, ())):
-                found[state] = count / leaving * MINUTE_MS
+                found[state] = count / leaving * MINUTE
         return found
 
 

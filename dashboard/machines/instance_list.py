@@ -53,7 +53,7 @@ class FilterTerm:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``kind``: how ``instance_rows`` draws it. ``wide``: left out on a phone. ``name`` stands in the address."""
+    """``kind``: how ``CELLS`` draws it. ``wide``: left out on a phone. ``name`` stands in the address."""
 
     name: str
     label: str
@@ -63,14 +63,8 @@ class Column:
 
 
 AGE = Column("age", "created", "age")
-
-
 REVISION = Column("revision", "revision", "revision")
-
-
 TIME = Column("time", "time in state", "time", wide=False)
-
-
 USUAL = (TIME, REVISION, AGE)
 
 
@@ -296,8 +290,6 @@ def read_page(listing: InstanceList, engine: RedactedEngine) -> tuple[Page, Tall
 MAX_CHOSEN = 12
 MAX_SHOWN = 80  # characters of a value
 DATA = "data."
-
-
 FIXED = (
     TIME,
     Column("entered", "entered at", "entered"),

@@ -56,6 +56,8 @@ from .diagram_modes import MODES, CoverageFigures, mode_of, read_coverage, read_
 from .forms import Creation
 from .instance_list import InstanceList, read_page
 
+log = logging.getLogger(__name__)
+
 ANY = "*"
 
 
@@ -275,8 +277,6 @@ def count_shown_errors(engine: RedactedEngine, view: VersionView) -> dict[str, i
 def describe_tally(tally: Tally) -> dict[str, Any]:
     return {"counts": tally.counts, "total": tally.total, "complete": tally.complete}
 
-
-log = logging.getLogger(__name__)
 
 FIRST = 5  # places of each
 SPANS = {"day": ("today", 1), "week": ("7 days", scoreboards.WEEK)}

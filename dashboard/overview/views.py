@@ -1,4 +1,5 @@
-"""The first page: what needs attention, every machine as a row, then queues, workers, notes and charts."""
+"""The first page: what needs attention, every machine as a row, then queues, workers, notes and charts. Also the form
+of the handover note, and the wall: every machine as a tile."""
 
 from __future__ import annotations
 

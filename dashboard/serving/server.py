@@ -79,9 +79,6 @@ def run(listener: socket.socket) -> None:
     server().run(sockets=[listener])
 
 
-TRIES = 50
-
-
 class PortTaken(Exception):
     """``port`` cannot be had; the text says why."""
 

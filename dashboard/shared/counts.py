@@ -20,6 +20,8 @@ from .permissions import Scope
 from .redacted_engine import RedactedEngine
 from .version_view import VersionView, load_versions_of
 
+log = logging.getLogger(__name__)
+
 TABS = 24
 
 
@@ -128,9 +130,6 @@ def _select_fullest(blocks: list[StateCount], shown: int) -> list[StateCount]:
         return blocks
     kept = {id(block) for block in sorted(blocks, key=lambda block: -block.count)[:shown]}
     return [block for block in blocks if id(block) in kept]
-
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

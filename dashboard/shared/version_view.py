@@ -1,4 +1,5 @@
-"""Loads one version of a machine for the pages: its outline, its diagram, and its events as forms."""
+"""Loads one version of a machine for the pages: its outline, its diagram with what a page writes on it, its events as
+forms."""
 
 from __future__ import annotations
 

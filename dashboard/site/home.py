@@ -1,6 +1,7 @@
 """The folder ``.signalbox/``: what an installation without real servers keeps on disk.
 
-SQLite file, generated secret key, the demo's logins, and the data of the server the demo starts.
+SQLite file, generated secret key, the demo's logins, and the data of the server the demo starts. What is kept there is
+kept from others. Also where templates, static files and samples are, in a checkout and in an installed package.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from urllib.parse import unquote
 from django.core.exceptions import ImproperlyConfigured
 
 from machines.engine.connection.redis_url import read_url
+
+log = logging.getLogger(__name__)
+
+NOTICES: list[str] = []
 
 
 def make(folder: Path) -> Path:
@@ -112,9 +117,6 @@ def find_home() -> Path:
     return (Path.cwd() if IS_INSTALLED else ROOT) / ".signalbox"
 
 
-log = logging.getLogger(__name__)
-
-NOTICES: list[str] = []
 SQLITE_FILES = ("", "-wal", "-shm", "-journal")
 """Endings of the files of one database. SQLite gives those it makes itself the mode of the first."""
 

@@ -1,4 +1,4 @@
-"""Presents the versions of a machine, and migration plans with their dry runs."""
+"""Presents the versions of a machine, what differs between two, and migration plans with their dry runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The versions of a machine side by side, one version, what differs between two, and who gets which version."""
+"""The versions of a machine side by side, one version, what differs between two, who gets which version, what a version
+would have done with past steps, and drafts."""
 
 from __future__ import annotations
 

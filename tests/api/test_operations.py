@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ from .conftest import ALL, Caller
 from .schemas import fits
 from .table import TABLE
 
-Made = Callable[..., Caller]
 RECORDED = [name for name, operation in OPERATIONS.items() if operation.recorded]
 
 

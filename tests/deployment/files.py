@@ -16,7 +16,6 @@ ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 ONCE = ("signalbox-library.service", "signalbox-migrate.service")
 UNITS = (*ONCE, "signalbox-web.service", "signalbox-worker@.service")
-SECRETS = "/run/secrets/signalbox"
 
 
 @dataclass

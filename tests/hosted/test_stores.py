@@ -11,7 +11,6 @@ from .conftest import run
 
 pytestmark = pytest.mark.faults  # real processes
 SESSIONS = ["db", "file", "signed_cookies", "cache", "cached_db"]
-ON_REDIS = {"LOCATION": "{redis}", "KEY_PREFIX": "{prefix}"}
 CACHES = {
     "locmem": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     "dummy": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},

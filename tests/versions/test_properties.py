@@ -16,7 +16,6 @@ from tests.definitions.strategies import charts, machines
 from .content import ORDER, read
 
 pairs = st.tuples(charts(), charts()) | st.tuples(machines(), machines())
-TURNED = {"added": "removed", "removed": "added"}
 
 
 @settings(max_examples=60)

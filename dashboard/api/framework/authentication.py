@@ -1,5 +1,5 @@
 """Authenticates a caller: by a token in the Authorization header, by a session made with one, or by the login of the
-pages with its CSRF token.
+pages with its CSRF token. Charges the budgets of requests: of the caller, of its address, of strangers.
 
 A request that shows a token or a session of one is judged by that alone; the login beside it is not looked at.
 """

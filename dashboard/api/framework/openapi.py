@@ -1,5 +1,5 @@
-"""Describes what the OpenAPI document says of an operation beside its schemas: errors, headers, examples, its
-permission.
+"""Makes the API and its OpenAPI document: what that says of an operation beside its schemas (errors, headers, examples,
+its permission), and of what stands in paths.
 """
 
 from __future__ import annotations
@@ -31,13 +31,6 @@ WORDS = {
     422: "Validation failed, or the machine refused the event.",
     429: "Too many requests; see Retry-After.",
     503: "Redis unavailable.",
-}
-LIMITS = {
-    "RateLimit": {
-        "description": "Remaining requests, and the seconds until the limit resets.",
-        "schema": {"type": "string"},
-    },
-    "RateLimit-Policy": {"description": "The limit: q requests in w seconds.", "schema": {"type": "string"}},
 }
 KEY = {
     "in": "header",

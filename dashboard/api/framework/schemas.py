@@ -1,4 +1,4 @@
-"""Base classes of request and response bodies, and strict parsing of JSON.
+"""Base classes of request and response bodies, strict parsing of JSON, and the response of what needs approval.
 
 How what goes in and comes out is written down: strict where it comes in, straight from the engine's records out.
 """
@@ -50,7 +50,6 @@ Ms = Annotated[
 ]
 Reason = Annotated[str, Field(min_length=1, max_length=1000, description="why: it stays in history and audit")]
 Why = Annotated[str, Field(max_length=1000, description="why, for history and audit; may be empty")]
-Limit = Annotated[int, Field(ge=1, le=500)]
 Data = Annotated[dict[str, Any], Field(description="field -> value")]
 
 

@@ -26,6 +26,8 @@ from machines.audit.request_context import run_in_own_context
 from machines.audit.reveals import Viewer
 from machines.people.permissions import EVERYTHING, NOTHING, Scope, scope_of
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Rights:
@@ -148,9 +150,6 @@ def _is_theirs(given: str, user: Any) -> bool:
     """Compare the session's hash with the user's; return False once the password was changed."""
     valid = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
     return any(constant_time_compare(given, hash) for hash in valid)
-
-
-log = logging.getLogger(__name__)
 
 
 def viewer(user: Any, address: str | None) -> Viewer:

@@ -7,7 +7,7 @@ const MINUTE = 60_000;
 const NOTHING = { text: "", still: true };
 
 /** Computes how often transitions are taken: from the interval that the server measured, and from live counters since.
- *  `rates`: as transition_rates.py writes it. */
+ *  `rates`: as diagram_modes.py writes it. */
 export class Tempo {
   #rates;
   #value;
