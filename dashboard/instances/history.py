@@ -14,11 +14,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, StreamingHttpResponse
-from django.utils.text import get_valid_filename
 from django.views.decorators.http import require_safe
 
 from dashboard.shared.addresses import REVISION_DIGITS, find_page_address, parse_number
-from dashboard.shared.csv_export import list_lines, stream_csv
+from dashboard.shared.csv_export import list_lines, name_file, stream_csv, stream_json
 from dashboard.shared.permissions import require
 from dashboard.shared.times import format_iso
 from dashboard.shared.version_view import (
@@ -46,7 +45,8 @@ COLUMNS = {name: itemgetter(name) for name in NAMES}
 def export(request: HttpRequest, machine: str, id: str) -> StreamingHttpResponse:
     """Send all stored steps as CSV, the newest first."""
     rows = map(_make_cells, _read_rows(request, machine, id))
-    return stream_csv(request, list_lines(COLUMNS, ([row] for row in rows)), f"{_name_file(machine, id)}.csv")
+    lines = list_lines(COLUMNS, ([row] for row in rows))
+    return stream_csv(request, lines, name_file(f"{machine}-{id}-history.csv"))
 
 
 @require("view")
@@ -54,9 +54,7 @@ def export(request: HttpRequest, machine: str, id: str) -> StreamingHttpResponse
 def export_json(request: HttpRequest, machine: str, id: str) -> StreamingHttpResponse:
     """Send all stored steps as JSON, the newest first."""
     rows = _read_rows(request, machine, id)
-    answer = stream_csv(request, _list_json(machine, id, rows), f"{_name_file(machine, id)}.json")
-    answer["Content-Type"] = "application/json"
-    return answer
+    return stream_json(request, _list_json(machine, id, rows), name_file(f"{machine}-{id}-history.json"))
 
 
 def _read_rows(request: HttpRequest, machine: str, id: str) -> Iterator[dict[str, Any]]:
@@ -112,11 +110,6 @@ def _list_json(machine: str, id: str, rows: Iterator[dict[str, Any]]) -> Iterato
         yield between + json.dumps(row, ensure_ascii=False)
         between = ",\n"
     yield "\n]}\n"
-
-
-def _name_file(machine: str, id: str) -> str:
-    name = "".join(letter if letter.isascii() else "_" for letter in f"{machine}-{id}-history")
-    return str(get_valid_filename(name))
 
 
 def _compact(value: dict[str, Any]) -> str:

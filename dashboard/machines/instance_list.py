@@ -13,13 +13,12 @@ from urllib.parse import urlencode, urlsplit
 
 from django.http import Http404, HttpRequest, QueryDict, StreamingHttpResponse
 from django.utils.safestring import SafeString
-from django.utils.text import get_valid_filename
 from django.views.decorators.http import require_safe
 
 from dashboard.shared import times, version_view
 from dashboard.shared.addresses import find_instance_address, find_page_address
 from dashboard.shared.counts import StateCounts, count_states
-from dashboard.shared.csv_export import list_lines, stream_csv
+from dashboard.shared.csv_export import list_lines, name_file, stream_csv, stream_json
 from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.search import instance_filter as seeking
@@ -409,7 +408,7 @@ TRUNCATED = f"more than {MAX_ROWS:,} instances match: narrow the filter"
 def export_csv(request: HttpRequest, machine: str) -> StreamingHttpResponse:
     """Send the list as CSV: its facts, then a column for each data field of the current version."""
     _, fields, pages = _open(request, machine)
-    return stream_csv(request, _list_lines(pages, fields), f"{_name_file(machine)}.csv")
+    return stream_csv(request, _list_lines(pages, fields), name_file(f"{machine}-instances.csv"))
 
 
 @require("view")
@@ -417,9 +416,7 @@ def export_csv(request: HttpRequest, machine: str) -> StreamingHttpResponse:
 def export_json(request: HttpRequest, machine: str) -> StreamingHttpResponse:
     """Send the list as JSON: ``{"machine", "filter", "instances": [...], "complete"}``."""
     listing, _, pages = _open(request, machine)
-    answer = stream_csv(request, _list_json(machine, listing, pages), f"{_name_file(machine)}.json")
-    answer["Content-Type"] = "application/json"
-    return answer
+    return stream_json(request, _list_json(machine, listing, pages), name_file(f"{machine}-instances.json"))
 
 
 def _open(request: HttpRequest, machine: str) -> tuple[InstanceList, list[str], Iterator[Page]]:
@@ -489,8 +486,3 @@ def _list_json(machine: str, listing: InstanceList, pages: Iterator[Page]) -> It
             between = ",\n"
         yield "".join(lines)
     yield f'\n], "complete": {json.dumps(cursor is None)}}}\n'
-
-
-def _name_file(machine: str) -> str:
-    name = "".join(letter if letter.isascii() else "_" for letter in f"{machine}-instances")
-    return str(get_valid_filename(name))

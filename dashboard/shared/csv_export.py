@@ -1,4 +1,4 @@
-"""Streams CSV: a page of rows is in memory at a time, and each chunk is sent when it is there."""
+"""Streams CSV and JSON: a page of rows is in memory at a time, and each chunk is sent when it is there."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.text import get_valid_filename
 
 from .concurrency_limits import another_turn
 
@@ -28,6 +29,18 @@ def stream_csv(request: HttpRequest, chunks: Iterator[str], name: str) -> Stream
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["Cache-Control"] = "no-store"
     return response
+
+
+def stream_json(request: HttpRequest, chunks: Iterator[str], name: str) -> StreamingHttpResponse:
+    """Send pieces of JSON in the same way."""
+    response = stream_csv(request, chunks, name)
+    response["Content-Type"] = "application/json"
+    return response
+
+
+def name_file(title: str) -> str:
+    """Return a title, with its ending, as the name of a file."""
+    return str(get_valid_filename("".join(letter if letter.isascii() else "_" for letter in title)))
 
 
 def escape_cell(value: str) -> str:

@@ -13,11 +13,6 @@ from .conftest import PASSWORD, log_in
 ENTRIES = [place.label.split()[0] for place in NAVIGATION_LINKS if not place.in_foot]
 WIDTHS = [320, 360, 376, 390, 488, 576, 640, 641, 744, 840, 936, 1024, 1128, 1272, 1273, 1324, 1400, 1420, 1516, 1920]
 WIDE_LETTERS = ".bar, .bar * { font-family: 'DejaVu Sans', sans-serif !important; }"
-SET_LETTERS = """css => {
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync(css);
-    document.adoptedStyleSheets = [sheet];
-}"""
 FAULTS = """() => {
     const PARTS = ".bar nav > a, .bar summary, .bar .search, .bar .who > :not(.unseen), .brand";
     const seen = [...document.querySelectorAll(PARTS)]
