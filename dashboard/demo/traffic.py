@@ -181,9 +181,9 @@ def device_id(number: int) -> str:
 
 
 ORDERS = 48  # instances of the delivery machine
-PREFIX, FIRST = "R-", 2001
+ORDER_PREFIX, FIRST_ORDER = "R-", 2001
 ARTICLES = {"lamp": 39, "kettle": 24, "bicycle": 640, "wardrobe": 310, "anvil": 95}
-MOVES = {  # in this state: this event, and how likely when the order is looked at
+ORDER_MOVES = {  # in this state: this event, and how likely when the order is looked at
     "Missing": ("restock", 0.5),
     "Back-ordered": ("restock", 0.5),  # this and the next two: of the draft, once it is published
     "In the depot": ("load", 0.6),
@@ -231,8 +231,8 @@ class Orders:
 
     def _begin(self) -> None:
         """Begin an order under the next number: an order that is over does not come back."""
-        numbers = [int(id.removeprefix(PREFIX)) for id in self._ids if id.removeprefix(PREFIX).isdecimal()]
-        id = f"{PREFIX}{max(numbers, default=FIRST - 1) + 1}"
+        numbers = [int(id.removeprefix(ORDER_PREFIX)) for id in self._ids if id.removeprefix(ORDER_PREFIX).isdecimal()]
+        id = f"{ORDER_PREFIX}{max(numbers, default=FIRST_ORDER - 1) + 1}"
         article = self._random.choice(list(ARTICLES))
         self._engine.create("delivery", id, {"article": article, "amount": ARTICLES[article]}, actor=ACTOR)
         self._ids.append(id)
@@ -259,15 +259,15 @@ class Orders:
             return "hold"
         if self._draw(CANCEL):
             return "cancel"
-        states = [state for state in configuration if state in MOVES]
-        event, likely = MOVES[self._random.choice(states)] if states else ("", 0)
+        states = [state for state in configuration if state in ORDER_MOVES]
+        event, likely = ORDER_MOVES[self._random.choice(states)] if states else ("", 0)
         return event if self._draw(likely) else None
 
     def _draw(self, likely: float) -> bool:
         return self._random.random() < likely
 
 
-MACHINE = "service_activation"
+REQUEST_MACHINE = "service_activation"
 REQUESTS = 60  # instances of the machine
 REQUEST_RIGHT = 0.8  # how often a customer enters the right code
 
@@ -290,12 +290,12 @@ class Requests:
         id = request_id(self._next)
         self._next = (self._next + 1) % REQUESTS
         try:
-            request = self._engine.get(MACHINE, id)
+            request = self._engine.get(REQUEST_MACHINE, id)
         except UnknownInstance:
             self._begin(id)
             return
         if request.done:
-            self._engine.delete(MACHINE, id, actor=ACTOR, reason="begins again")
+            self._engine.delete(REQUEST_MACHINE, id, actor=ACTOR, reason="begins again")
             self._begin(id)
         elif "refused" in request.configuration:
             self._correct(request)
@@ -304,11 +304,11 @@ class Requests:
         account = self._waiting(self._account(self._random))
         device, service = account.id.split(":")
         token = account.data.get("token", "") if self._random.random() < REQUEST_RIGHT else "WRONG1"
-        self._engine.create(MACHINE, id, {"device": device, "service": service, "token": token}, actor=ACTOR)
+        self._engine.create(REQUEST_MACHINE, id, {"device": device, "service": service, "token": token}, actor=ACTOR)
 
     def _correct(self, request: Instance) -> None:
         account = self._waiting(f"{request.data['device']}:{request.data['service']}")
-        self._engine.fire(MACHINE, request.id, "correct", {"token": account.data.get("token", "")}, actor=ACTOR)
+        self._engine.fire(REQUEST_MACHINE, request.id, "correct", {"token": account.data.get("token", "")}, actor=ACTOR)
 
     def _waiting(self, id: str) -> Instance:
         """Return the account, after the device asked for a code if it had none."""
@@ -322,10 +322,9 @@ def request_id(number: int) -> str:
     return f"A-{7000 + number}"
 
 
-NAME = "viewing"
 VIEWS = 600  # items of a run: as many as make several chunks, and few enough to be nothing to Redis
 CHUNKS = 20
-LONGEST = 180  # minutes of one viewing
+LONGEST_VIEWING = 180  # minutes of one viewing
 RUN_KEPT = 300  # seconds a run that is over stays to be looked at
 FINISHED = ("done", "failed")
 
@@ -347,13 +346,17 @@ class Viewing:
         self._clear()
         if self._engine.find(RUN, state="mapping", limit=1).instances:
             return
-        run = MapReduce(NAME, minutes_watched, add_up, CHUNKS, engine=self._engine)
+        run = MapReduce("viewing", minutes_watched, add_up, CHUNKS, engine=self._engine)
         run.add_items(self._views())
         run.map()
 
     def _views(self) -> Iterator[list[str | int]]:
         for _ in range(VIEWS):
-            yield [self._device(self._random), self._random.choice(self._services), self._random.randint(1, LONGEST)]
+            yield [
+                self._device(self._random),
+                self._random.choice(self._services),
+                self._random.randint(1, LONGEST_VIEWING),
+            ]
 
     def _clear(self) -> None:
         for state in FINISHED:

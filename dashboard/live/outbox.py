@@ -16,10 +16,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from .messages import Frame
 from .topics import Topic
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +149,6 @@ class Outbox:
         return None
 
 
-if TYPE_CHECKING:
-    from .messages import Frame
-
-log = logging.getLogger(__name__)
 #: key in ``scope["extensions"]`` under which the server offers a FrameWriter for the connection
 EXTENSION = "signalbox.frames"
 

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from dashboard.demo import traffic
-from dashboard.demo.traffic import MACHINE, NightShift, Requests, Traffic
+from dashboard.demo.traffic import REQUEST_MACHINE, NightShift, Requests, Traffic
 from dashboard.examples import handlers
 from machines.engine.definitions import outline
 from machines.engine.errors import SignalboxError
@@ -22,7 +22,7 @@ ACCOUNTS = ("ATV-001:ABC", "ATV-001:HBO", "ATV-002:ABC", "ATV-002:Arte")
 def office(engine, monkeypatch):
     """Four accounts, and few requests, so that a test sees each more than once."""
     monkeypatch.setattr(traffic, "REQUESTS", 6)
-    for name in ("activation", "new_device", MACHINE):
+    for name in ("activation", "new_device", REQUEST_MACHINE):
         engine.publish(json.loads((ROOT / "examples" / f"{name}.json").read_text()))
     for account in ACCOUNTS:
         engine.create("activation", account)
@@ -46,7 +46,7 @@ class Day:
 
     def work_off(self) -> None:
         for queue in ("todo", "entitlement", "devices"):
-            for job in self.engine.take(MACHINE, queue, "test", count=100):
+            for job in self.engine.take(REQUEST_MACHINE, queue, "test", count=100):
                 try:
                     result = discover().get(job.src).function(Job(job))
                 except OSError as error:
@@ -55,7 +55,7 @@ class Day:
                     self.engine.complete(job, result)
 
 
-def dead(engine, machine=MACHINE, queue="devices"):
+def dead(engine, machine=REQUEST_MACHINE, queue="devices"):
     return engine.queues(machine)[queue]["dead"]
 
 
@@ -65,8 +65,8 @@ def handled(office):
 
 def test_there_are_never_more_requests_than_ids(office):
     Day(office, 1).pass_by(60)
-    assert sum(office.live(MACHINE).flow.values()) > 30
-    assert office.live(MACHINE).total == 6
+    assert sum(office.live(REQUEST_MACHINE).flow.values()) > 30
+    assert office.live(REQUEST_MACHINE).total == 6
 
 
 def test_requests_go_every_way_that_customers_and_providers_have(office, monkeypatch):
@@ -79,8 +79,8 @@ def test_requests_go_every_way_that_customers_and_providers_have(office, monkeyp
             office.delete("activation", account)
             office.create("activation", account)
         day.pass_by(20)
-    taken = {key.split(":")[1] for key in office.live(MACHINE).flow}
-    every = [t for state in outline(office.definition(MACHINE)).states for t in state.transitions]
+    taken = {key.split(":")[1] for key in office.live(REQUEST_MACHINE).flow}
+    every = [t for state in outline(office.definition(REQUEST_MACHINE)).states for t in state.transitions]
     assert [t.source for t in every if t.id not in taken] == ["todo"], "all of them name a device and a service"
 
 
@@ -90,11 +90,11 @@ def test_a_request_whose_offers_died_is_left_alone_until_the_night_shift_comes(o
     day = Day(office, 1)
     day.pass_by(30)
     assert dead(office) == 6
-    assert office.counts(MACHINE)["adding"] == 6
+    assert office.counts(REQUEST_MACHINE)["adding"] == 6
     monkeypatch.setattr(handlers, "OVERRUN", {})
     assert NightShift(office).look() >= 6
     day.work_off()
-    assert (dead(office), office.counts(MACHINE).get("adding", 0)) == (0, 0)
+    assert (dead(office), office.counts(REQUEST_MACHINE).get("adding", 0)) == (0, 0)
 
 
 def test_the_night_shift_leaves_a_few_to_look_at(office, monkeypatch):
@@ -120,4 +120,4 @@ def test_the_traffic_brings_requests_along(office):
     story = Traffic(office, 1)
     for _ in range(400):
         story.beat()
-    assert office.live(MACHINE).total == 6
+    assert office.live(REQUEST_MACHINE).total == 6

@@ -38,7 +38,7 @@ def test_a_run_is_split_mapped_and_added_up(engine, figures):
     result = MapReduce.open(done.id, engine=engine).result()
     assert set(result) == set(SERVICES)
     assert list(result.values()) == sorted(result.values(), reverse=True)
-    assert 50 <= sum(result.values()) <= 50 * traffic.LONGEST
+    assert 50 <= sum(result.values()) <= 50 * traffic.LONGEST_VIEWING
     assert sorted(done.data["finished"]) == [0, 1, 2, 3]
 
 
