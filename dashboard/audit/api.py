@@ -63,10 +63,10 @@ def list_entries(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
         name, texts = next(iter(asked.errors.items()))
         raise Mistaken(f"{name}: {' '.join(texts)}", name)
     entries = asked.entries()
-    cursor = request_terms.text("audit", terms.cursor)
+    cursor = request_terms.read_text("audit", terms.cursor)
     rows = list((_find_older(entries, cursor) if cursor else entries)[: terms.limit + 1])
     further = audit_filter.make_cursor(rows[terms.limit - 1]) if len(rows) > terms.limit else None
-    return {"items": rows[: terms.limit], "next": request_terms.give("audit", further)}
+    return {"items": rows[: terms.limit], "next": request_terms.make_cursor("audit", further)}
 
 
 def _find_older(entries: Any, cursor: str) -> Any:

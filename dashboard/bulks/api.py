@@ -137,13 +137,13 @@ def results(
     """List the items in the order in which they are moved."""
     actor = actor_of(request)
     now, _ = bulks.get(actor, id)
-    start = request_terms.number("bulk", cursor) or 0
+    start = request_terms.read_number("bulk", cursor) or 0
     found = bulks.rows(actor, id, start, limit)
     further = start + len(found)
     end = further >= (now.data.get("found") or 0) or not found
     return {
         "items": [_describe_row(row) for row in found],
-        "next": request_terms.give("bulk", None if end else further),
+        "next": request_terms.make_cursor("bulk", None if end else further),
     }
 
 

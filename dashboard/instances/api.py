@@ -193,10 +193,14 @@ def find(request: HttpRequest, machine: str, terms: Query[request_terms.Terms]) 
         machine,
         **request_terms.read_filter(actor_of(request), machine, terms),
         limit=terms.limit,
-        cursor=request_terms.text("instances", terms.cursor),
+        cursor=request_terms.read_text("instances", terms.cursor),
         newest=terms.order == "newest",
     )
-    return {"items": list(page), "next": request_terms.give("instances", page.cursor), "missing": len(page.missing)}
+    return {
+        "items": list(page),
+        "next": request_terms.make_cursor("instances", page.cursor),
+        "missing": len(page.missing),
+    }
 
 
 @group.get(
@@ -279,10 +283,10 @@ def history(
     request: HttpRequest, machine: str, id: str, limit: int = Query(100, ge=1, le=500), cursor: str | None = None
 ) -> dict[str, Any]:
     """List the steps, as far as they are kept."""
-    before = request_terms.number("history", cursor)
+    before = request_terms.read_number("history", cursor)
     steps = instances.history(actor_of(request), machine, id, limit=limit + 1, before=before)
     further = steps[limit - 1].revision if len(steps) > limit else None
-    return {"items": steps[:limit], "next": request_terms.give("history", further)}
+    return {"items": steps[:limit], "next": request_terms.make_cursor("history", further)}
 
 
 @group.get(f"{INSTANCE}/waits", id="getWaits", right="view", answers=Waits, summary="List jobs it waits for")

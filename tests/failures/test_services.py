@@ -6,8 +6,8 @@ from guardian.shortcuts import assign_perm
 
 from machines.catalog import publishing
 from machines.engine import BadInput, Miscounted
-from machines.failures import actions, errors, queries
 from machines.failures import actions as failures
+from machines.failures import errors, queries
 from machines.failures.duties import PacedActions
 from machines.models import AuditEntry, FailureAction, FailureGroup, Machine
 from machines.people.actor import Actor
@@ -65,17 +65,17 @@ def test_a_change_takes_the_right_on_every_machine_of_the_group_and_a_reason(die
     follow()
     group = only_group().pk
     one = seer("view", "operate")
-    for change in (actions.mute, actions.resolve, actions.reopen):
+    for change in (failures.mute, failures.resolve, failures.reopen):
         with pytest.raises(Forbidden) as refused:
             change(one, group, reason="mine")
         assert "errand2" not in str(refused.value)
         with pytest.raises(BadInput):
             change(boss, group, reason=" ")
     assert only_group().state == "open"
-    assert actions.mute(boss, group, reason="known").group.state == "muted"
+    assert failures.mute(boss, group, reason="known").group.state == "muted"
     assert only_group().muted_versions == {"errand": [1], "errand2": [1]}
-    assert actions.resolve(boss, group, reason="fixed").group.resolved_at > 0
-    assert actions.reopen(boss, group, reason="not so").group.state == "open"
+    assert failures.resolve(boss, group, reason="fixed").group.resolved_at > 0
+    assert failures.reopen(boss, group, reason="not so").group.state == "open"
     entries = AuditEntry.objects.filter(action__startswith="failure.").values_list("action", "outcome", "reason")
     assert set(entries) >= {("failure.mute", "done", "known"), ("failure.mute", "refused", "mine")}
 
@@ -85,13 +85,13 @@ def test_a_group_is_assigned_to_a_user_that_exists(die, follow, boss, person):
     follow()
     group = only_group().pk
     person("ann")
-    assert actions.assign(boss, group, "ann").group.assignee == "ann"
+    assert failures.assign(boss, group, "ann").group.assignee == "ann"
     assert queries.list_groups(boss, assignee="ann").total == 1
     assert queries.list_groups(boss, assignee="none").total == 0
     for name in ("nobody here", "a\0b", "x" * 400):
         with pytest.raises(errors.BadFailureAction):
-            actions.assign(boss, group, name)
-    assert actions.assign(boss, group, "").group.assignee == ""
+            failures.assign(boss, group, name)
+    assert failures.assign(boss, group, "").group.assignee == ""
 
 
 def test_regressions_stand_first_then_open_jobs_then_the_busiest(die, follow, boss, engine):

@@ -36,7 +36,7 @@ class BadCursor(Exception):
         super().__init__("invalid cursor: use the value of next, or omit it")
 
 
-def give(kind: str, place: str | int | None) -> str | None:
+def make_cursor(kind: str, place: str | int | None) -> str | None:
     """Return a cursor. ``kind``: the list; ``place``: where its next page begins, None after the last."""
     if place is None:
         return None
@@ -44,17 +44,17 @@ def give(kind: str, place: str | int | None) -> str | None:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def text(kind: str, cursor: str | None) -> str | None:
+def read_text(kind: str, cursor: str | None) -> str | None:
     """Return the text that a cursor holds, or None if there is no cursor. Raises BadCursor."""
-    place = _place(kind, cursor)
+    place = _read_place(kind, cursor)
     if place is not None and not isinstance(place, str):
         raise BadCursor
     return place
 
 
-def number(kind: str, cursor: str | None) -> int | None:
+def read_number(kind: str, cursor: str | None) -> int | None:
     """Return the number that a cursor holds, or None if there is no cursor. Raises BadCursor."""
-    place = _place(kind, cursor)
+    place = _read_place(kind, cursor)
     if place is not None and (not isinstance(place, int) or isinstance(place, bool) or place < 0):
         raise BadCursor
     return place
@@ -62,11 +62,11 @@ def number(kind: str, cursor: str | None) -> int | None:
 
 def read_page(kind: str, found: QuerySet[Any], limit: int, cursor: str | None) -> dict[str, Any]:
     """Return a page of the rows of a table, newest first, as ``Listed`` has it. Raises BadCursor."""
-    rows, further = cut_page(found, number(kind, cursor), limit)
-    return {"items": rows, "next": give(kind, further)}
+    rows, further = cut_page(found, read_number(kind, cursor), limit)
+    return {"items": rows, "next": make_cursor(kind, further)}
 
 
-def _place(kind: str, cursor: str | None) -> object:
+def _read_place(kind: str, cursor: str | None) -> object:
     if cursor is None:
         return None
     if len(cursor) > MAX_CURSOR:

@@ -116,10 +116,10 @@ def of_place(
 
     Jobs move while they are listed: a page shows one moment."""
     _find_queue(request, machine, queue)
-    start = request_terms.number(f"jobs:{place}", cursor) or 0
+    start = request_terms.read_number(f"jobs:{place}", cursor) or 0
     found = job_queries.find(actor_of(request), machine, queue, place=place, limit=limit + 1, offset=start)
     further = start + limit if len(found) > limit else None
-    return {"items": found[:limit], "next": request_terms.give(f"jobs:{place}", further)}
+    return {"items": found[:limit], "next": request_terms.make_cursor(f"jobs:{place}", further)}
 
 
 @group.post(f"{QUEUE}/pause", id="pauseQueue", right="operate", answers=QueueOut, summary="Pause the queue")

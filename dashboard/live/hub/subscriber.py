@@ -70,7 +70,7 @@ class Subscriber:
     async def listen_to(self, roots: Iterable[str]) -> None:
         """Listen to exactly these partitions from now on; when it returns, every later ring is heard."""
         db = int(self._client.connection_pool.connection_kwargs.get("db") or 0)
-        wanted = {channel(db, Partition(root).pulse).encode(): root for root in roots}
+        wanted = {name_channel(db, Partition(root).pulse).encode(): root for root in roots}
         new, old = wanted.keys() - self._roots.keys(), self._roots.keys() - wanted.keys()
         self._roots = wanted
         if old:
@@ -166,7 +166,7 @@ def add_missing(flags: str) -> str:
     return flags if sufficient(flags) else flags + "".join(flag for flag in NEEDED if flag not in flags)
 
 
-def channel(db: int, key: str) -> str:
+def name_channel(db: int, key: str) -> str:
     """Return the exact channel of one key; never a pattern, which Redis would match with every other channel's
     message."""
     return f"__keyspace@{db}__:{key}"

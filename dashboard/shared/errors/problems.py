@@ -47,6 +47,8 @@ from .statuses import (
     title_of,
 )
 
+log = logging.getLogger(__name__)
+
 NOBODY, UNFIT, NO_METHOD, OTHER_REQUEST, UNDER_WAY, OVER_BUDGET, BAD_HEADER = (f"SB{n}" for n in range(720, 727))
 
 
@@ -121,8 +123,6 @@ def _list_all(kind: type[SignalboxError]) -> Iterator[type[SignalboxError]]:
         yield one
         yield from _list_all(one)
 
-
-log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 MAX_NAMES = 100  # machines that the problem of one which is not there lists

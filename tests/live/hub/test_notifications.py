@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dashboard.live.hub.subscriber import add_missing, channel, sufficient
+from dashboard.live.hub.subscriber import add_missing, name_channel, sufficient
 from tests.cases import for_each
 
 
@@ -30,4 +30,4 @@ def test_flags_that_do_not_carry_a_pulse(flags: str) -> None:
 
 
 def test_the_channel_is_exact() -> None:
-    assert channel(3, "sb:{activation:0}:pulse") == "__keyspace@3__:sb:{activation:0}:pulse"
+    assert name_channel(3, "sb:{activation:0}:pulse") == "__keyspace@3__:sb:{activation:0}:pulse"
