@@ -1,5 +1,5 @@
-"""Helpers for the SQL database: retries of background duties, which must not end during an outage, and prepared
-queries.
+"""Helpers for the SQL database: connections of workers, retries of background duties, which must not end during an
+outage, and prepared queries.
 
 Django builds the SQL of a query anew each time, which takes several times as long as running one that reads a few rows.
 A prepared query keeps the SQL that each request asks with another number or time in it. The SQL is Django's, made once
@@ -16,6 +16,17 @@ from typing import Any
 
 from django.db import Error, close_old_connections, connections, router
 from django.db.models import Model, QuerySet
+
+
+KEPT = 60  # seconds
+
+
+def keep_files_open() -> None:
+    """Keep connections to SQLite for a minute where the settings close each after its use: opening one takes several
+    times as long as a duty's query. Those to a server stay as the settings have them. For a worker's process."""
+    for settings in connections.settings.values():
+        if settings["ENGINE"].endswith("sqlite3") and settings["CONN_MAX_AGE"] == 0:
+            settings["CONN_MAX_AGE"] = KEPT
 
 
 def delete_some(rows: QuerySet, most: int) -> int:

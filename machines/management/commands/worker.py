@@ -10,6 +10,7 @@ from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError
 
 from machines.conf import conf
+from machines.conf.database import keep_files_open
 from machines.conf.project import WORKER_TAG
 from machines.connections import get_engine, get_pattern
 from machines.duties import make_exclusive_duties, make_shared_duties
@@ -44,6 +45,7 @@ class Command(BaseCommand):
             if code := Supervisor(command, given["processes"], grace=options.grace).run(self.stdout):
                 sys.exit(code)
             return
+        keep_files_open()
         scheduler = _scheduler(options)
         run_worker(
             get_engine(),
