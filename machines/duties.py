@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
 
-from machines.alarms import recording, routes, routing
+from machines.alarms import recording, routes, sending
 from machines.approvals import actions as approvals
 from machines.audit import entries
 from machines.audit.activity import ActivityCounter
@@ -140,7 +140,7 @@ def _grant_senders(known: dict[str, str]) -> None:
 
 def _care_for_alarms() -> None:
     recording.record_alarms()
-    routing.send_alarms()  # first: whatever the settings declare, the routes there are have it
+    sending.send_alarms()  # first: whatever the settings declare, the routes there are have it
     routes.declare()
 
 

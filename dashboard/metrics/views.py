@@ -26,7 +26,7 @@ from machines.models import SamplingTurn
 from machines.patterns import Locks
 from machines.people.permissions import EVERYTHING, NOTHING, Scope, scope_of
 from machines.statistics.writing import waiting
-from machines.worker.duties.scheduler import read_lock_holders
+from machines.worker.duties.exclusive_duties import read_lock_holders
 
 from .families import Snapshot, registry
 

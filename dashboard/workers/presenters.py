@@ -13,7 +13,7 @@ from machines.duties import DUTIES
 from machines.engine import WorkerInfo
 from machines.patterns import LentBatch, Locks, Stats
 from machines.statistics import writing
-from machines.worker.duties.scheduler import read_lock_holders
+from machines.worker.duties.exclusive_duties import read_lock_holders
 
 from .forms import OPEN_TO, ORDERS, OrderForm
 

@@ -14,7 +14,7 @@ from machines.catalog.queries import count_missing
 from machines.instances.forms import REASON_LIMIT
 from machines.jobs import worker_actions as services
 from machines.people.actor import Actor
-from machines.worker.duties.scheduler import TTL
+from machines.worker.duties.exclusive_duties import TTL
 
 from .forms import ORDERS, OrderForm
 from .presenters import list_duties, list_pending_writes, make_worker

@@ -85,7 +85,7 @@ class AlarmEvent(models.Model):
 
 
 class AlarmRoute(models.Model):
-    """Sends alarms to a receiver. Written by ``machines.alarms.routes`` and ``machines.alarms.routing`` alone.
+    """Sends alarms to a receiver. Written by ``machines.alarms.routes`` and ``machines.alarms.sending`` alone.
 
     ``receiver``: its name, its address and secret, whether it is active, and its deliveries.
     """

@@ -35,7 +35,7 @@ from machines.webhooks.signing import is_secret, new_secret
 from .alarm import KINDS, SEVERITIES
 from .errors import BadRoute, UnknownRoute
 from .models import AlarmRoute
-from .routing import deliver, parse_hours
+from .sending import deliver, parse_hours
 
 log = logging.getLogger(__name__)
 

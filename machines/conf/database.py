@@ -17,7 +17,6 @@ from typing import Any
 from django.db import Error, close_old_connections, connections, router
 from django.db.models import Model, QuerySet
 
-
 KEPT = 60  # seconds
 
 

@@ -44,7 +44,7 @@ def _send_in_tests() -> Iterator[None]:
     from django.db import connections
     from django.db.backends.base.base import BaseDatabaseWrapper
 
-    from machines.integrations.binding import columns, delivery, outbox
+    from machines.integrations.binding import delivery, outbox, state_columns
 
     def is_in_transaction(using: str) -> bool:
         return any(not block._from_testcase for block in connections[using].atomic_blocks)
@@ -69,7 +69,7 @@ def _send_in_tests() -> Iterator[None]:
 
     put, release = outbox._send_after_commit, BaseDatabaseWrapper.savepoint_commit
     with (
-        mock.patch.object(columns, "is_in_transaction", is_in_transaction),
+        mock.patch.object(state_columns, "is_in_transaction", is_in_transaction),
         mock.patch.object(outbox, "_send_after_commit", send_after_commit),
         mock.patch.object(BaseDatabaseWrapper, "savepoint_commit", savepoint_commit),
     ):

@@ -13,11 +13,11 @@ from typing import Any, Literal
 from machines.engine import Engine, errors
 
 from .duties.clock_monitor import ClockMonitor
+from .duties.due_work import DueWork, DueWorkLoop
 from .duties.expired_leases import LeaseRecovery
 from .duties.partition_shares import PartitionShares
 from .duties.periodic import Duty, Periodic
 from .duties.timer_waiter import TimerWaiter
-from .duties.timers import DueWork, DueWorkLoop
 from .execution.completer import Completer, Counters, OnFailure, ignore_failure
 from .execution.executor import STOPPED, Executor
 from .execution.in_flight import InFlightJobs

@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from machines import duties
-from machines.alarms import recording, routes, routing
+from machines.alarms import recording, routes, sending
 from machines.alarms.errors import BadRoute, UnknownRoute
 from machines.conf import extras
 from machines.models import AlarmNotice, AlarmRoute, AlarmState, AuditEntry, Delivery, Webhook
@@ -62,7 +62,7 @@ def test_an_episode_is_sent_once_and_its_end_once_signed_and_without_data(desk, 
     made = route()
     engine.create("desk", "R-1207", now=int(time.time() * 1000) - 3_600_000)
     recording.record_alarms()
-    assert [routing.send_alarms() for _ in range(2)] == [1, 0]
+    assert [sending.send_alarms() for _ in range(2)] == [1, 0]
     assert sender.send_due() == 1
     ((_, headers, body),) = receiver.requests
     assert signed_by(made.receiver.secret, headers, body)
@@ -76,7 +76,7 @@ def test_an_episode_is_sent_once_and_its_end_once_signed_and_without_data(desk, 
         engine.fire("desk", id, "take")
     AlarmState.objects.update(last_seen=timezone.now() - timedelta(minutes=2))
     recording.record_alarms()
-    assert [routing.send_alarms(timezone.now() + 2 * MINUTE) for _ in range(2)] == [1, 0]
+    assert [sending.send_alarms(timezone.now() + 2 * MINUTE) for _ in range(2)] == [1, 0]
     assert messages()[-1]["title"] == "Over: sla of desk"
     assert messages()[-1]["ended"][0]["episode"] == alarm["episode"]
     assert not AlarmNotice.objects.exists()
@@ -85,10 +85,10 @@ def test_an_episode_is_sent_once_and_its_end_once_signed_and_without_data(desk, 
 def test_a_new_episode_is_sent_again(route):
     route()
     row = stand()
-    routing.send_alarms(NOW)
+    sending.send_alarms(NOW)
     row.episode = "e2"
     row.save()
-    routing.send_alarms(NOW + 2 * MINUTE)
+    sending.send_alarms(NOW + 2 * MINUTE)
     assert [(message["begun"], message["over"]) for message in messages()] == [(1, 0), (1, 1)]
 
 
@@ -96,13 +96,13 @@ def test_a_flood_is_one_message_with_a_count_and_what_comes_within_a_minute_is_i
     route()
     for number in range(300):
         stand(f"dead:m{number}/q", "critical" if number < 3 else "warning")
-    assert routing.send_alarms(NOW) == 1
+    assert sending.send_alarms(NOW) == 1
     for number in range(50):
         stand(f"dead:later{number}/q")
-        routing.send_alarms(NOW + timedelta(seconds=number))
-    routing.send_alarms(NOW + MINUTE)
+        sending.send_alarms(NOW + timedelta(seconds=number))
+    sending.send_alarms(NOW + MINUTE)
     first, second = messages()
-    assert (first["begun"], len(first["alarms"]), second["begun"]) == (300, routing.MOST, 50)
+    assert (first["begun"], len(first["alarms"]), second["begun"]) == (300, sending.MOST, 50)
     assert first["title"] == "300 alarms: 3 critical, 297 warning"
     assert first["alarms"][0]["severity"] == "critical"
     assert "and 280 more: 280 warning" in first["text"]
@@ -112,9 +112,9 @@ def test_two_workers_at_once_make_one_message(route):
     made = route()
     row = stand()
     stale = AlarmRoute.objects.select_related("receiver").get(pk=made.pk)
-    assert routing._make_message(made, [row], NOW)
+    assert sending._make_message(made, [row], NOW)
     stale.notices.all().delete()  # what the other worker has read: nothing
-    assert not routing._make_message(stale, [row], NOW)
+    assert not sending._make_message(stale, [row], NOW)
     assert Delivery.objects.count() == 1
 
 
@@ -152,13 +152,13 @@ def test_which_alarms_a_route_is_sent(fields, alarm, sent, route):
     AlarmState.objects.all().delete()
     route(str(timezone.now().timestamp()), **fields)
     stand(**alarm)
-    assert routing.send_alarms(NOW) == sent
+    assert sending.send_alarms(NOW) == sent
 
 
 def test_out_of_hours_it_waits_for_the_hours(route):
     route(hours="14:00-15:00")
     stand()
-    assert [routing.send_alarms(NOW + timedelta(hours=hours)) for hours in (0, 2, 2)] == [0, 1, 0]
+    assert [sending.send_alarms(NOW + timedelta(hours=hours)) for hours in (0, 2, 2)] == [0, 1, 0]
 
 
 @for_each(
@@ -196,7 +196,7 @@ def test_what_does_not_fit_is_refused_with_a_word_that_helps(fields, field, word
 def test_by_apprise_a_message_arrives_and_no_secret_is_kept_beside_it(route, receiver, apprise):
     made = route(url=f"json://user:geheimnis@127.0.0.1:{receiver.server.server_address[1]}/geheim")
     stand()
-    routing.send_alarms(NOW)
+    sending.send_alarms(NOW)
     receiver.answers = [500, 200]
     sender.send_due()
     delivery = Delivery.objects.get()
@@ -216,7 +216,7 @@ def test_by_apprise_a_message_arrives_and_no_secret_is_kept_beside_it(route, rec
 def test_by_apprise_a_name_that_leads_inside_is_refused_when_it_is_sent_to(route, receiver, settings, apprise):
     route(url=f"json://localhost:{receiver.server.server_address[1]}/x")
     stand()
-    routing.send_alarms(NOW)
+    sending.send_alarms(NOW)
     sender.send_due()
     assert "SIGNALBOX_WEBHOOK_HOSTS" in Delivery.objects.get().last["error"]
     assert receiver.requests == []
@@ -225,14 +225,14 @@ def test_by_apprise_a_name_that_leads_inside_is_refused_when_it_is_sent_to(route
 def test_a_service_that_hangs_is_left_and_stops_no_other(route, receiver, monkeypatch, apprise):
     route("hangs", url=f"json://127.0.0.1:{receiver.server.server_address[1]}/x")
     stand()
-    routing.send_alarms(NOW)
+    sending.send_alarms(NOW)
     receiver.hang.clear()
     monkeypatch.setattr(apprise_post, "LONGEST", 0.2)
     assert sender.send_due() == 1
     assert "no response within 0.2 seconds" in Delivery.objects.get().last["error"]
     receiver.hang.set()
     route("posts")
-    routing.send_alarms(NOW + 2 * MINUTE)
+    sending.send_alarms(NOW + 2 * MINUTE)
     sender.send_due()
     assert Delivery.objects.get(webhook__name="posts").state == "sent"
 
@@ -272,11 +272,11 @@ def test_it_takes_the_right_on_every_machine_and_leaves_entries(route, actor_of,
 def test_a_change_leaves_what_workers_write_meanwhile(route, actor_of, monkeypatch):
     made, assign = route(), routes._assign
     stand()
-    assert routing.send_alarms(NOW) == 1
+    assert sending.send_alarms(NOW) == 1
 
     def assign_after_a_message(route, checked):
         stand("dead:parcel/pay")
-        assert routing.send_alarms(NOW + MINUTE) == 1
+        assert sending.send_alarms(NOW + MINUTE) == 1
         assign(route, checked)
 
     with monkeypatch.context() as patch:
@@ -285,7 +285,7 @@ def test_a_change_leaves_what_workers_write_meanwhile(route, actor_of, monkeypat
     row = AlarmRoute.objects.get()
     assert (row.after, row.passes, row.sent_at) == (5, 2, NOW + MINUTE)
     stand("sla:parcel", first_seen=NOW - 10 * MINUTE)
-    assert routing.send_alarms(NOW + 2 * MINUTE) == 1
+    assert sending.send_alarms(NOW + 2 * MINUTE) == 1
     assert [one["begun"] for one in messages()] == [1, 1, 1]
 
 

@@ -30,7 +30,7 @@ def main(point: str) -> None:
     from django.db import transaction
 
     from machines.connections import get_engine
-    from machines.integrations.binding import columns, delivery
+    from machines.integrations.binding import delivery, state_columns
 
     from . import machines
     from .shop.models import Order
@@ -42,7 +42,7 @@ def main(point: str) -> None:
     if point == "after the step":
         order = Order.objects.create()
         sys.stdout.write(f"{order.pk}\n")
-        columns.advance = die
+        state_columns.advance = die
         order.status.fire("cancel")
     if point == "after the commit":
         delivery.send_soon = die

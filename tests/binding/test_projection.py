@@ -10,9 +10,9 @@ from django.core.management import CommandError, call_command
 from machines.engine import EngineFault
 from machines.engine.keys import Partition
 from machines.fields import available_events
-from machines.integrations.binding.columns import Mirrored, MirroredRevision
 from machines.integrations.binding.projection import Projection
 from machines.integrations.binding.reconcile import Reconcile
+from machines.integrations.binding.state_columns import Mirrored, MirroredRevision
 from machines.signals import stepped
 
 from . import machines

@@ -13,7 +13,7 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import models
 
 from machines.fields import MirrorReadOnly
-from machines.integrations.binding import columns
+from machines.integrations.binding import state_columns
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -58,7 +58,7 @@ def test_whatever_fails_after_the_step_the_caller_hears_of_the_step(machines_the
 
     row = order()
     with monkeypatch.context() as patch:
-        patch.setattr(columns, "advance", fail)
+        patch.setattr(state_columns, "advance", fail)
         assert row.status.fire("cancel").state == "cancelled"
     assert "left for a worker: ZeroDivisionError" in caplog.text
     assert stored(row) == ("new", 1)
@@ -118,7 +118,9 @@ def test_the_revision_is_a_number_that_is_read_again_copied_and_restored(machine
 def test_refresh_mends_a_row_that_is_ahead_or_edited(machines_there):
     row = order()
     for state, revision in (("paid", 900), ("paid", 1)):
-        type(row).objects.update(status=columns.Mirrored(state), status_revision=columns.MirroredRevision(revision))
+        type(row).objects.update(
+            status=state_columns.Mirrored(state), status_revision=state_columns.MirroredRevision(revision)
+        )
         found = type(row).objects.get(pk=row.pk)
         assert found.status.refresh() == "new"
         assert (stored(row), found.status.revision) == (("new", 1), 1)

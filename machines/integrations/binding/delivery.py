@@ -46,7 +46,7 @@ from machines.instances import actions as instances
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, TooFast
 
-from . import columns, following, registry
+from . import following, registry, state_columns
 from .errors import ColumnGone
 from .models import OutboxEntry
 
@@ -105,8 +105,8 @@ def send_soon(field: MachineField, entry: OutboxEntry, using: str, row: Model | 
     if row is None or row.pk is None:
         return
     entry.refresh_from_db(using=using)
-    if (seen := columns.read(field, [entry.instance], using).get(entry.instance)) is not None and seen.revision:
-        columns.remember(field, row, seen.state, seen.revision)
+    if (seen := state_columns.read(field, [entry.instance], using).get(entry.instance)) is not None and seen.revision:
+        state_columns.remember(field, row, seen.state, seen.revision)
 
 
 def is_away() -> bool:
@@ -353,8 +353,8 @@ def _person(entry: OutboxEntry) -> Actor:
 
 def ensure_instance(field: MachineField, id: str, using: str) -> bool:
     """Create the instance of a row that has none yet; False where there is no such row, or it had an instance."""
-    value = columns.parse_id(field, id)
-    row = None if value is None else columns.rows(field, using).filter(**{field.id_field.attname: value}).first()
+    value = state_columns.parse_id(field, id)
+    row = None if value is None else state_columns.rows(field, using).filter(**{field.id_field.attname: value}).first()
     if row is None or getattr(row, field.revision_name):
         return False
     waiting = OutboxEntry.objects.using(using).filter(
@@ -363,7 +363,7 @@ def ensure_instance(field: MachineField, id: str, using: str) -> bool:
     entry = waiting.order_by("pk").first()
     with contextlib.suppress(InstanceExists):
         if entry is None:
-            _create_in_state(field, id, using, field.creation_data(row), columns.earlier_state(field, row))
+            _create_in_state(field, id, using, field.creation_data(row), state_columns.earlier_state(field, row))
         else:
             _create_from(field, entry, using)
     return True
@@ -414,7 +414,7 @@ def _end(claim: Claim, ended: Ended) -> None:
     }  # fmt: skip
     with transaction.atomic(using=using):
         if ended.state is not None and ended.revision is not None:
-            columns.advance(field, entry.instance, ended.state, ended.revision, using)
+            state_columns.advance(field, entry.instance, ended.state, ended.revision, using)
         if not _update(claim, **facts):
             return
     for name, value in facts.items():

@@ -13,8 +13,8 @@ from machines.engine import BadInput
 
 from . import row_signals
 from .bound_state import BoundState
-from .columns import Mirrored, MirroredRevision, check_id
 from .errors import ColumnGone, MirrorReadOnly, NotSaved
+from .state_columns import Mirrored, MirroredRevision, check_id
 
 ON_DELETE = ("keep", "delete")
 OPTIONS = ("verbose_name", "max_length", "db_index", "db_column", "db_comment", "help_text", "db_tablespace")

@@ -19,7 +19,7 @@ from machines.people import transition_groups
 from machines.people.actor import Actor
 from machines.people.limits import spend_explanation
 
-from . import columns, delivery, following, outbox, reading
+from . import delivery, following, outbox, reading, state_columns
 from .errors import CreationWaits
 from .models import OutboxEntry
 
@@ -56,7 +56,7 @@ class Event:
 def fire(field: MachineField, row: Model, event: Event, *, check: bool = False) -> Instance | OutboxEntry:
     """Fire, and write the columns; or put the event into the outbox, with ``check`` if it would be taken now."""
     id, using = field.instance_id(row), alias_of(row)
-    if columns.is_in_transaction(using):
+    if state_columns.is_in_transaction(using):
         return _put(field, row, id, using, event, check)
     after = read(field, row, lambda id: _send(field, row, id, using, event))
     write_through(field, row, after, using)
@@ -70,7 +70,7 @@ def read(field: MachineField, row: Model, ask: Callable[[str], Answer]) -> Answe
     try:
         return ask(id)
     except UnknownInstance:
-        if columns.is_in_transaction(using):
+        if state_columns.is_in_transaction(using):
             if getattr(row, field.revision_name):
                 raise
             raise CreationWaits(field.machine, id) from None
@@ -84,11 +84,13 @@ def refresh(field: MachineField, row: Model) -> None:
     """Read the instance and write what the row says otherwise, also where its revision is ahead. Raises
     CreationWaits, UnknownInstance, EngineUnavailable."""
     id, using = field.instance_id(row), alias_of(row)
-    seen = columns.read(field, [id], using).get(id)  # before the instance: what is later than it now was never true
+    seen = state_columns.read(field, [id], using).get(
+        id
+    )  # before the instance: what is later than it now was never true
     there = read(field, row, lambda id: get_engine().get(field.machine, id))
     if seen is not None and seen.revision >= there.revision:
-        columns.replace(field, id, there.state, there.revision, using, seen=seen)
-        columns.remember(field, row, there.state, there.revision, anyhow=True)
+        state_columns.replace(field, id, there.state, there.revision, using, seen=seen)
+        state_columns.remember(field, row, there.state, there.revision, anyhow=True)
     else:
         write_through(field, row, there, using)
 
@@ -97,11 +99,11 @@ def write_through(field: MachineField, row: Model, after: Instance, using: str) 
     """Write the columns. The step has happened: whatever is raised here, the caller hears of the step, and a worker
     writes the columns from the log."""
     try:
-        columns.advance(field, after.id, after.state, after.revision, using)
+        state_columns.advance(field, after.id, after.state, after.revision, using)
     except Exception as error:
         log.warning("%s %s is at revision %d, which is left for a worker: %s: %s", field.label, after.id,
                     after.revision, type(error).__name__, error)  # fmt: skip
-    columns.remember(field, row, after.state, after.revision)
+    state_columns.remember(field, row, after.state, after.revision)
 
 
 def alias_of(row: Model) -> str:
@@ -116,7 +118,7 @@ def _send(field: MachineField, row: Model, id: str, using: str, event: Event) ->
         if expect is not None:
             expect = following.pass_edits(field, id, expect)
         there, expect = following.follow(field, id, using, expect)
-        columns.remember(field, row, there.state, there.revision)
+        state_columns.remember(field, row, there.state, there.revision)
     if event.user is not None:
         return instances.fire(
             Actor(event.user, delivery.DOOR), field.machine, id, event.name, event.payload,
@@ -152,8 +154,10 @@ def demand_taken(field: MachineField, row: Model, id: str, using: str, event: Ev
     now: after what waits in the outbox, with the columns that the field follows. Raises Refused, NotAllowed,
     BadPayload, Conflict, Suspended, EngineUnavailable."""
     if connections[using].features.has_select_for_update:
-        columns.rows(field, using).select_for_update().filter(pk=row.pk).values_list("pk").first()
-    seen = columns.read(field, [id], using).get(id, columns.Columns("", 0))  # the object may be older than its instance
+        state_columns.rows(field, using).select_for_update().filter(pk=row.pk).values_list("pk").first()
+    seen = state_columns.read(field, [id], using).get(
+        id, state_columns.Columns("", 0)
+    )  # the object may be older than its instance
     if seen.state and not seen.revision:
         return  # its instance begins in the state that another library left: there is nothing to try the event on
     waiting = list(outbox.entries(field, id, using).filter(state=OutboxEntry.State.WAITING))

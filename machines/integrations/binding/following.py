@@ -16,7 +16,7 @@ from machines.connections import get_engine
 from machines.engine import BadPayload, Conflict, Instance
 
 from ..row_values import list_changes, make_plain
-from . import columns
+from . import state_columns
 
 if TYPE_CHECKING:
     from .field import MachineField
@@ -31,7 +31,9 @@ def read(field: MachineField, ids: Iterable[str], using: str) -> dict[str, dict[
     names = [column.attname for column in field.list_followed()]
     if not names:
         return {}
-    found = columns.rows(field, using).filter(**{f"{field.id_field.attname}__in": columns.parse_ids(field, ids)})
+    found = state_columns.rows(field, using).filter(
+        **{f"{field.id_field.attname}__in": state_columns.parse_ids(field, ids)}
+    )
     return {
         str(id): dict(zip(field.follows, map(make_plain, values), strict=True))
         for id, *values in found.values_list(field.id_field.attname, *names)
@@ -69,7 +71,7 @@ def follow(field: MachineField, id: str, using: str, expect: int | None = None) 
             if turn == TURNS - 1:
                 raise
             continue
-        columns.advance(field, id, there.state, there.revision, using)
+        state_columns.advance(field, id, there.state, there.revision, using)
         return there, None if expect is None else there.revision
     return there, expect
 

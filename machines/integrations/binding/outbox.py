@@ -20,7 +20,7 @@ from machines.conf.database import DatabaseRetry, delete_some
 from machines.connections import get_engine, get_throttle
 from machines.engine import BadInput, Instance, InstanceExists, SignalboxError
 
-from . import columns, delivery, following, registry
+from . import delivery, following, registry, state_columns
 from .models import OutboxEntry
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def put_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
     id = _id_of(field, row)
     made = _put(
         field, id, using, kind=OutboxEntry.Kind.CREATE, payload=field.creation_data(row),
-        event=columns.earlier_state(field, row),
+        event=state_columns.earlier_state(field, row),
     )  # fmt: skip
     _send_after_commit(field, made, using, row)
     return made
@@ -74,12 +74,12 @@ def create_missing(field: MachineField, using: str, *, after: Any = None, most: 
     EngineUnavailable.
     """
     name = field.id_field.attname
-    new = columns.rows(field, using).filter(**{field.attname: "", field.revision_name: 0}).order_by(name)
+    new = state_columns.rows(field, using).filter(**{field.attname: "", field.revision_name: 0}).order_by(name)
     new = new.filter(**({f"{name}__isnull": False} if after is None else {f"{name}__gt": after}))
     page = list(new[:most])
     if not page:
         return 0, None
-    found = {str(id): row for row in page if columns.check_id(id := getattr(row, name)) is None}
+    found = {str(id): row for row in page if state_columns.check_id(id := getattr(row, name)) is None}
     last = getattr(page[-1], name) if len(page) == most else None
     tried = OutboxEntry.objects.using(using).filter(machine=field.machine, instance__in=list(found), kind="create")
     for id in tried.values_list("instance", flat=True):
@@ -90,8 +90,8 @@ def create_missing(field: MachineField, using: str, *, after: Any = None, most: 
     there = [id for id in failed if isinstance(answers[id], InstanceExists)]  # of another worker, as a rule
     found_there = get_engine().get_many(field.machine, there) if there else []
     new_ones = [one for one in found_there if isinstance(one, Instance) and one.revision <= 1]
-    columns.advance_many(field, new_ones, using)
-    for id, seen in columns.read(field, failed, using).items():
+    state_columns.advance_many(field, new_ones, using)
+    for id, seen in state_columns.read(field, failed, using).items():
         if not seen.revision:  # the outbox tries again where that helps, and keeps the outcome
             _put(field, id, using, kind=OutboxEntry.Kind.CREATE, payload=given[id])
     return len(given), last
@@ -107,7 +107,7 @@ def create_many(
     followed = following.read_set(field, given, using)
     wanted = {id: data | followed.get(id, {}) for id, data in given.items()}
     answers = dict(zip(wanted, get_engine().create_many(field.machine, wanted), strict=True))
-    columns.advance_many(field, (one for one in answers.values() if isinstance(one, Instance)), using)
+    state_columns.advance_many(field, (one for one in answers.values() if isinstance(one, Instance)), using)
     return answers
 
 

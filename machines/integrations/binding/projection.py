@@ -28,7 +28,7 @@ from machines.patterns import Gone, Locks, Taken
 from machines.patterns.bus import AttachedStream, StreamPage
 from machines.patterns.locks import HeldLock
 
-from . import columns, registry
+from . import registry, state_columns
 from .reconcile import Reconcile, mend
 
 if TYPE_CHECKING:
@@ -168,13 +168,13 @@ def apply_steps(engine: Engine, field: MachineField, entries: Iterable[LogEntry]
     have been made anew under its id, or Redis may have gone back to an earlier moment.
     """
     latest = {entry.instance: entry for entry in entries}
-    found = columns.read(field, latest, using)
+    found = state_columns.read(field, latest, using)
     doubtful = {}
     for id, seen in found.items():
         entry = latest[id]
-        state = columns.column_text(field, entry.state)
+        state = state_columns.column_text(field, entry.state)
         if seen.revision < entry.revision:
-            columns.advance(field, id, entry.state, entry.revision, using)
+            state_columns.advance(field, id, entry.state, entry.revision, using)
         elif seen.revision > entry.revision or seen.state != state:
             doubtful[id] = seen
     if doubtful:

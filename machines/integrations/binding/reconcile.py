@@ -12,12 +12,12 @@ from machines.catalog.queries import every_outline, outline_of, stored_current
 from machines.engine import BadPayload, Conflict, Engine, Instance, SignalboxError, UnknownInstance, UnknownMachine
 from machines.engine.definitions import Outline
 
-from . import columns, following, outbox
+from . import following, outbox, state_columns
 from .errors import ColumnGone
 
 if TYPE_CHECKING:
-    from .columns import Columns
     from .field import MachineField
+    from .state_columns import Columns
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ def classify(field: MachineField, seen: Columns, live: Instance | SignalboxError
         return UNREAD
     if seen.revision != live.revision:
         return BEHIND if seen.revision < live.revision else AHEAD
-    return EQUAL if seen.state == columns.column_text(field, live.state) else EDITED
+    return EQUAL if seen.state == state_columns.column_text(field, live.state) else EDITED
 
 
 def mend(
@@ -106,8 +106,8 @@ def _write_columns(field: MachineField, kind: str, live: Instance, using: str, s
     if kind == OUTDATED:
         return True
     if kind == BEHIND:
-        return columns.advance(field, live.id, live.state, live.revision, using)
-    return columns.replace(field, live.id, live.state, live.revision, using, seen=seen)
+        return state_columns.advance(field, live.id, live.state, live.revision, using)
+    return state_columns.replace(field, live.id, live.state, live.revision, using, seen=seen)
 
 
 def _read_followed(field: MachineField, ids: Iterable[str], using: str, report: Report) -> dict[str, dict[str, Any]]:
@@ -131,7 +131,7 @@ def _bring_up(field: MachineField, id: str, using: str, report: Report) -> bool:
 
 def _has_moved(field: MachineField, id: str, seen: Columns, using: str) -> bool:
     """Tell whether another process wrote the row meanwhile: then it is that one's to be right."""
-    return columns.read(field, [id], using).get(id) != seen
+    return state_columns.read(field, [id], using).get(id) != seen
 
 
 def _describe(id: str, seen: Columns, live: Instance | SignalboxError, changes: Iterable[str]) -> str:
@@ -174,23 +174,27 @@ class Reconcile:
     def _rows(self, using: str) -> Iterator[int]:
         field, last = self._field, None
         name = field.id_field.attname
-        self._report_without_id(columns.rows(field, using).filter(**{f"{name}__isnull": True}).values_list("pk", name))
+        self._report_without_id(
+            state_columns.rows(field, using).filter(**{f"{name}__isnull": True}).values_list("pk", name)
+        )
         while True:
-            found = columns.rows(field, using).order_by(name)
+            found = state_columns.rows(field, using).order_by(name)
             found = found.filter(**({f"{name}__isnull": False} if last is None else {f"{name}__gt": last}))
             page = list(found.values_list(name, field.attname, field.revision_name, "pk")[:PAGE])
             if not page:
                 return
             last = page[-1][0]
             self._report_without_id((pk, id) for id, *_, pk in page)
-            sound = [one for one in page if columns.check_id(one[0]) is None]
-            self._compare({str(id): columns.Columns(str(state), revision) for id, state, revision, _ in sound}, using)
+            sound = [one for one in page if state_columns.check_id(one[0]) is None]
+            self._compare(
+                {str(id): state_columns.Columns(str(state), revision) for id, state, revision, _ in sound}, using
+            )
             yield len(page)
 
     def _report_without_id(self, found: Iterable[tuple[Any, Any]]) -> None:
         """Name the rows of which the id is no id; all others are compared."""
         for pk, id in found:
-            if (problem := columns.check_id(id)) is not None:
+            if (problem := state_columns.check_id(id)) is not None:
                 text = f"row {pk}: {self._field.id_field.name} is {id!r}, and an id {problem}"
                 log.warning("%s has a row without an instance: %s", self._field.label, text)
                 self.report.add(NO_ID, text)
@@ -236,16 +240,18 @@ class Reconcile:
         field = self._field
         for id in self._create(list(lost), using):
             made = self._engine.get(field.machine, id)
-            columns.replace(field, id, made.state, made.revision, using, seen=lost[id])
+            state_columns.replace(field, id, made.state, made.revision, using, seen=lost[id])
             self.report.recreated += 1
 
     def _create(self, ids: list[str], using: str) -> list[str]:
         """Create instances at once and return those that were: a page in one call; where that fails, and for rows with
         a state of another library, by an entry of the outbox each."""
         field = self._field
-        found = columns.rows(field, using).filter(**{f"{field.id_field.attname}__in": columns.parse_ids(field, ids)})
+        found = state_columns.rows(field, using).filter(
+            **{f"{field.id_field.attname}__in": state_columns.parse_ids(field, ids)}
+        )
         rows = {str(getattr(row, field.id_field.attname)): row for row in (found if ids else ())}
-        plain = {id: row for id, row in rows.items() if not columns.earlier_state(field, row)}
+        plain = {id: row for id, row in rows.items() if not state_columns.earlier_state(field, row)}
         given = {id: data for id, row in plain.items() if (data := outbox.make_data(field, id, row)) is not None}
         try:
             answers = outbox.create_many(field, given, using)
@@ -273,7 +279,7 @@ class Reconcile:
             ids = [instance.id for instance in page]
             with_row: set[str] = set()
             for using in self._field.databases():
-                with_row |= columns.read(self._field, ids, using).keys()
+                with_row |= state_columns.read(self._field, ids, using).keys()
             for instance in page:
                 if instance.id not in with_row:
                     self._report_rowless(instance)

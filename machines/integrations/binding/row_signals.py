@@ -15,7 +15,7 @@ from django.db.models.signals import class_prepared, post_delete, post_save, pre
 
 from machines.engine import BadInput
 
-from . import columns
+from . import state_columns
 
 if TYPE_CHECKING:
     from .field import MachineField
@@ -63,7 +63,7 @@ def _check_saved(
             if update_fields is None or column.generated or {column.name, column.attname} & set(update_fields)
         ]
         if followed and instance.pk is not None:
-            row = columns.rows(field, using).filter(pk=instance.pk)
+            row = state_columns.rows(field, using).filter(pk=instance.pk)
             if connections[using].in_atomic_block and connections[using].features.has_select_for_update:
                 row = row.select_for_update()  # else another transaction may change them in between
             instance.__dict__.setdefault(BEFORE, {})[field.name] = row.values(*followed).first()
@@ -72,8 +72,8 @@ def _check_saved(
 def _demand_same_id(field: MachineField, row: Model, using: str) -> None:
     name = field.id_field.attname
     value = getattr(row, name)
-    before = columns.rows(field, using).filter(pk=row.pk).values_list(name, flat=True).first()
-    if columns.check_id(before) is not None or hasattr(value, "resolve_expression"):
+    before = state_columns.rows(field, using).filter(pk=row.pk).values_list(name, flat=True).first()
+    if state_columns.check_id(before) is not None or hasattr(value, "resolve_expression"):
         return
     if before != field.id_field.to_python(value):
         raise BadInput(
@@ -111,7 +111,7 @@ def _leave_instances(instance: Model, using: str, **_: Any) -> None:
 
     for field in registry.fields_of(type(instance)):
         value = getattr(instance, field.id_field.attname)
-        if columns.check_id(value) is not None:
+        if state_columns.check_id(value) is not None:
             continue  # it had no instance
         id = str(field.id_field.to_python(value))
         if field.on_delete == "delete":

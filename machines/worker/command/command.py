@@ -17,8 +17,8 @@ from machines.worker.launcher import Launcher
 from machines.worker.options import EXHAUSTED, MAX_CONCURRENCY, MAX_PREFETCH, MAX_PROCESSES, Options
 from machines.worker.registry import Registry
 
+from ..duties.exclusive_duties import Scheduler
 from ..duties.periodic import Duty
-from ..duties.scheduler import Scheduler
 
 
 def add_arguments(parser: ArgumentParser) -> None:

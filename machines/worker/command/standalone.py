@@ -24,7 +24,7 @@ from machines.worker.registry import HandlerError, Registry, import_handlers
 from machines.worker.supervisor import Supervisor
 
 from ..duties.engine_duties import make_engine_duties
-from ..duties.scheduler import Scheduler
+from ..duties.exclusive_duties import Scheduler
 from .command import add_arguments, list_arguments, read_names, read_options, run_worker
 from .command_line import list_restart_command
 

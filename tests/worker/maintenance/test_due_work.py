@@ -12,9 +12,9 @@ import pytest
 
 from machines.engine import Engine, errors
 from machines.server import Server
+from machines.worker.duties.due_work import DueWork
 from machines.worker.duties.expired_leases import LeaseRecovery
 from machines.worker.duties.timer_waiter import TimerWaiter
-from machines.worker.duties.timers import DueWork
 from machines.worker.registry import Registry
 from tests.engine.messages.mailing import corrupt, noter, post, teller, told
 from tests.installation.processes import eventually
@@ -111,7 +111,7 @@ def test_a_machine_with_a_fault_keeps_no_other_waiting_and_is_told_once(engine, 
     engine.client.set(key, "foreign")
     lit(now=START)
     due_work = DueWork(engine, lambda: ["broken", "lamp"])
-    with caplog.at_level(logging.WARNING, "machines.worker.duties.timers"):
+    with caplog.at_level(logging.WARNING, "machines.worker.duties.due_work"):
         assert (due_work.once(), state(engine)) == (True, "Off")
         assert due_work.once() is False
         assert caplog.text.count("not all that is due can be worked off") == 1

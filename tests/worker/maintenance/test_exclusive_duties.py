@@ -12,7 +12,7 @@ from machines import duties as maintenance
 from machines.connections import get_pattern
 from machines.engine import EngineFault, EngineUnavailable
 from machines.patterns import Locks
-from machines.worker.duties.scheduler import LONGEST, LOOK, Scheduler, read_lock_holders
+from machines.worker.duties.exclusive_duties import LONGEST, LOOK, Scheduler, read_lock_holders
 from machines.worker.options import Options
 from tests.installation.processes import ROOT, eventually
 
@@ -23,7 +23,7 @@ from machines.patterns import Locks
 from machines.worker.launcher import Launcher
 from machines.worker.options import Options
 from machines.worker.registry import Registry
-from machines.worker.duties.scheduler import Scheduler
+from machines.worker.duties.exclusive_duties import Scheduler
 import signal
 
 class Sweep:
