@@ -11,6 +11,7 @@ from machines.alarms.alarm import Alarm
 from machines.alarms.recording import merge_states, record
 from machines.models import AlarmEvent, AlarmState
 from machines.retention import tables
+from machines.signals import alarm_ended, alarm_raised
 from tests.configuration import configure
 
 pytestmark = pytest.mark.django_db
@@ -33,6 +34,35 @@ def test_an_alarm_is_raised_once_and_keeps_its_age():
     (merged,) = merge_states([dead()], NOW + LATER)
     assert merged.since == int(NOW.timestamp() * 1000)
     assert events() == ["raised"]
+
+
+def test_signals_tell_of_the_beginning_and_the_end_of_an_episode_after_the_commit(
+    caplog, django_capture_on_commit_callbacks
+):
+    seen = []
+
+    def receive(signal, sender, **facts):
+        seen.append((signal, sender, {name: facts[name] for name in ("key", "kind", "machine", "severity", "at")}))
+        raise RuntimeError("the receiver is broken")
+
+    for signal in (alarm_raised, alarm_ended):
+        signal.connect(receive)
+    try:
+        with django_capture_on_commit_callbacks(execute=True):
+            record([dead()], now=NOW)
+            record([dead("critical")], now=NOW + LATER)
+            assert seen == []
+        with django_capture_on_commit_callbacks(execute=True):
+            record([], now=NOW + 2 * LATER)
+    finally:
+        for signal in (alarm_raised, alarm_ended):
+            signal.disconnect(receive)
+    about = {"key": KEY, "kind": "dead", "machine": "order"}
+    assert seen == [
+        (alarm_raised, AlarmState, about | {"severity": "warning", "at": NOW}),
+        (alarm_ended, AlarmState, about | {"severity": "critical", "at": NOW + 2 * LATER}),
+    ]
+    assert "the receiver is broken" in caplog.text
 
 
 def test_what_the_figures_say_of_its_age_counts_where_it_is_older():

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
+import threading
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.faults.processes import LONG
+from tests.worker.builders import Running, registry_of
+
 from .conftest import is_live
 
+log = logging.getLogger(__name__)
 OTHER_PROCESS = """
 import json, sys
 from machines.engine import Engine
@@ -175,3 +181,28 @@ def test_a_count_that_comes_while_the_page_is_rendered_anew_stays(page, engine, 
     route.fulfill(response=rendered)
     expect(page.locator(f"{count}[data-marked]")).to_have_count(0)
     expect(place).to_have_text("2")
+
+
+def test_what_a_handler_says_shows_on_the_page_of_its_job_while_it_runs(page, engine, devices):
+    go, on = threading.Event(), threading.Event()
+
+    def start_device(job):
+        log.warning("calling the device")
+        go.wait(LONG)
+        log.warning("it has answered")
+        on.wait(LONG)
+
+    engine.create("new_device", "one")
+    with Running(engine, registry_of(do_start=start_device), job_logs=1000):
+        try:
+            page.goto("/jobs/new_device/0-1/")
+            is_live(page)
+            unloaded(page)
+            said = page.locator("[data-region='output'] pre")
+            expect(said).to_contain_text("calling the device", timeout=LONG * 1000)
+            go.set()
+            expect(said).to_contain_text("it has answered", timeout=LONG * 1000)
+        finally:
+            go.set()
+            on.set()
+    assert is_the_same(page)

@@ -132,7 +132,7 @@ class OutputKeeper:
     def _run(self) -> None:
         while not self._stopped.wait(PAUSE):
             for output in list(self._held.values()):
-                if output.changed:
+                if output.changed and not output.job.lost:  # the text is of the attempt that has the job now
                     self._write(output)
 
     def _write(self, output: JobOutput) -> None:

@@ -162,6 +162,28 @@ def test_what_cannot_be_written_ends_no_writing(engine, errand, monkeypatch):
         keeper.stop()
 
 
+def test_an_attempt_whose_lease_was_lost_writes_no_more_over_the_one_that_has_the_job(engine, errand, monkeypatch):
+    for id in ("e-1", "e-2"):
+        errand(id)
+    job, other = (Job(taken) for taken in engine.take("errand", "errands", "w", count=2))
+    keeper, storage, keys = OutputKeeper(engine, 100), Storage(engine.client), engine.keys
+    monkeypatch.setattr(module, "PAUSE", 0.01)
+    keeper.start()
+    try:
+        with keeper.collect(job):
+            print("first")
+            eventually(lambda: read_output(storage, keys, job.taken.root, job.id) == "first\n", "its lease is held")
+            job.abandon("taken by another worker")
+            engine.client.set(keys.output(job.taken.root, job.id), "of the next attempt")
+            print("second")
+            with keeper.collect(other):
+                print("a round later")
+                eventually(lambda: read_output(storage, keys, other.taken.root, other.id), "the others are written")
+            assert read_output(storage, keys, job.taken.root, job.id) == "of the next attempt"
+    finally:
+        keeper.stop()
+
+
 @pytest.mark.parametrize(("handlers", "printed"), [([], "late\n"), ([logging.NullHandler()], "")])
 def test_what_no_handler_of_the_project_takes_is_printed_as_it_would_be_without(
     engine, errand, monkeypatch, capsys, handlers, printed
