@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
 import logging
+import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -12,8 +17,10 @@ from machines.engine import Refused
 from machines.failures.duties import FailureFollower
 from machines.models import FailureGroup
 from tests.engine.builders import machine
+from tests.installation.processes import ROOT
 from tests.pages.conftest import as_, user_of
 from tests.pages.reading import read
+from tests.webhooks.conftest import Receiver
 from tests.worker.builders import Launcher, options, registry_of
 
 __all__ = ["as_", "user_of"]
@@ -128,3 +135,50 @@ def test_with_on_error_the_errors_page_shows_message_and_traceback(fail, engine,
     page = read(as_("supervisor").get(f"/errors/{FailureGroup.objects.get().pk}/"))
     assert "card 4711 is void" in page.text
     assert "in break_down" in page.one("pre", aria_label="Traceback").text
+
+
+REPORTING = """
+import sys
+import sentry_sdk
+sentry_sdk.init(dsn=sys.argv[1])
+from machines.engine import Engine
+from tests.worker.builders import drain, registry_of
+
+def run(job):
+    raise KeyError("the card is void")
+
+print(drain(Engine.from_url(sys.argv[2], prefix=sys.argv[3]), registry_of(run=run)).counters)
+sentry_sdk.flush(60)
+"""
+
+
+def drain_with_sentry(address: str, redis_url: str, prefix: str) -> str:
+    command = [sys.executable, "-c", REPORTING, f"http://key@{address}/1", redis_url, prefix]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+def test_the_sdk_of_sentry_reports_each_attempt_that_dies_without_a_line_of_code(engine, redis_url, prefix):
+    receiver = Receiver()
+    engine.publish(work())
+    engine.create("work", "w-1")
+    try:
+        assert "1 dead" in drain_with_sentry(receiver.url.split("/")[2], redis_url, prefix)
+    finally:
+        receiver.close()
+    lines = [line for _, _, body in receiver.requests for line in gzip.decompress(body).splitlines()]
+    events = [event for line in lines if "exception" in (event := json.loads(line))]
+    assert [event["extra"]["attempt"] for event in events] == [1, 2]
+    assert {(event["logger"], event["extra"]["machine"], event["extra"]["instance"]) for event in events} == {
+        ("signalbox.jobs", "work", "w-1")
+    }
+    error = events[0]["exception"]["values"][-1]
+    assert (error["type"], error["stacktrace"]["frames"][-1]["function"]) == ("KeyError", "run")
+
+
+def test_a_sentry_that_is_away_costs_no_job(engine, redis_url, prefix):
+    engine.publish(work(on_error=True))
+    engine.create("work", "w-1")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        drain_with_sentry(f"127.0.0.1:{closed.getsockname()[1]}", redis_url, prefix)
+    assert engine.get("work", "w-1").state == "Failed"
