@@ -29,8 +29,11 @@ def as_json(value: Any) -> str:
 @register.simple_tag(takes_context=True)
 def nonce(context: template.Context) -> str:
     """Write the attribute that the project's Content-Security-Policy asks for: Django's own, or that of django-csp."""
-    request = context.get("request")
-    found = getattr(request, "csp_nonce", None)
-    if found is None:
-        found = getattr(request, "_csp_nonce", None)
+    found = read_nonce(context.get("request"))
     return "" if found is None else format_html(' nonce="{}"', found)
+
+
+def read_nonce(request: Any) -> Any:
+    """Return the nonce of a request as a middleware made it; None where there is none."""
+    found = getattr(request, "csp_nonce", None)
+    return getattr(request, "_csp_nonce", None) if found is None else found

@@ -44,6 +44,7 @@ def test_ages_are_there_and_the_page_says_when_it_was_made(plain, waiting):
     plain.goto(INSTANCE)
     expect(plain.locator("div.head time").first).to_have_text("0 s")
     expect(plain.locator("[data-live]")).to_contain_text("as of ")
+    expect(plain.locator("[data-scriptless]")).to_be_visible(timeout=30_000)
 
 
 def test_a_long_list_is_paged_and_turned_round(plain, engine, activation):

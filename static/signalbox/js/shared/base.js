@@ -5,6 +5,8 @@ import "./shortcuts.js";
 import "./menu.js";
 import "./toasts.js";
 
+document.querySelector("[data-scriptless]")?.remove();
+
 const AGAIN_AFTER = 8000; // ms; after that a form may be submitted again: its idempotency key makes it count once
 
 document.addEventListener("submit", (event) => {

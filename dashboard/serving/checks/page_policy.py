@@ -1,0 +1,139 @@
+"""Django system check W028: the Content-Security-Policy that a browser gets blocks our scripts, styles or live view.
+
+Settings do not tell: Django and django-csp keep the policy that our pages bring, a middleware of the project may
+replace it, and our screens in the project's admin have the project's. So the check asks the project's middleware,
+with an empty page in the place of each view.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from django.conf import settings
+from django.core.handlers.base import BaseHandler
+from django.http import HttpRequest, HttpResponse
+from django.templatetags.static import static
+from django.test import RequestFactory
+from django.urls import NoReverseMatch, reverse
+
+from dashboard.serving.middleware.own_pages import wrap_view
+from machines.conf.project import Finding
+from machines.templatetags.machine_admin import read_nonce
+
+HEADER = "Content-Security-Policy"
+LIVE = ("connect-src",)
+NEEDED = (("script-src-elem", "script-src"), ("style-src-elem", "style-src"), LIVE)
+"""Directives without which our pages do nothing: of each group browsers take the first that is there."""
+TRUSTED_TYPES = "signalbox"
+"""The name of the policy that our scripts make."""
+OURS = "Leave a policy that an answer already has as it is, or give pages below {path} one that allows 'self'."
+ADMINS = "Add \"'self'\" (CSP.SELF), or the nonce (CSP.NONCE), to these directives of the policy of the admin."
+
+View = Callable[[HttpRequest], HttpResponse]
+Policy = Mapping[str, list[str]]
+
+
+def find_blocking(script: str) -> Iterator[Finding]:
+    """Find W028: a policy that blocks our pages, or our screens in the project's admin. ``script``: a static file."""
+    yield from _find("signalbox:overview", "pages of Signalbox", wrap_view(_show_nothing), OURS, script)
+    yield from _find("admin:index", "the screens of machines in the admin", _show_nothing, ADMINS, script)
+
+
+def _find(name: str, what: str, view: View, hint: str, script: str) -> Iterator[Finding]:
+    try:
+        path = reverse(name)
+    except NoReverseMatch:  # E021 says it of our pages
+        return
+    request = RequestFactory().get(path, secure=True, headers={"host": _choose_host()})
+    answer = _answer(request, view)
+    if answer.status_code != HTTPStatus.OK:  # a middleware answers for itself, as one that wants an address
+        return
+    page = urlsplit(request.build_absolute_uri())
+    blocked = find_blocked(answer.headers.get(HEADER, ""), page, urlsplit(_find_address(script, page)), request)
+    if blocked:
+        text = f"the {HEADER} of {what} ({path}) blocks what they need: {'; '.join(blocked)}"
+        yield Finding("signalbox.W028", text, hint.format(path=path))
+
+
+def _find_address(script: str, page: SplitResult) -> str:
+    try:
+        found = static(script)
+    except ValueError:  # a storage with a manifest, before collectstatic
+        found = urljoin(settings.STATIC_URL or "/", script)
+    return urljoin(page.geturl(), found)
+
+
+def _choose_host() -> str:
+    names = [name.removeprefix(".") for name in settings.ALLOWED_HOSTS if name != "*"]
+    return next(iter(names), "localhost")
+
+
+class _Handler(BaseHandler):
+    """Answers by one view inside of the project's middleware."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self.load_middleware()
+
+    def _get_response(self, request: HttpRequest) -> HttpResponse:
+        return self._view(request)
+
+
+def _answer(request: HttpRequest, view: View) -> HttpResponse:
+    logging.disable(logging.CRITICAL)  # a middleware that fails here says nothing of the project
+    try:
+        return _Handler(view).get_response(request)
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _show_nothing(request: HttpRequest) -> HttpResponse:
+    str(read_nonce(request))  # as templates ask for it: only then is it in the policy
+    return HttpResponse("<!doctype html>")
+
+
+def find_blocked(header: str, page: SplitResult, script: SplitResult, request: HttpRequest) -> list[str]:
+    """Return each part of the policies of a header that blocks our scripts, styles or live view on a page."""
+    nonce = str(read_nonce(request) or "")
+    return [part for text in header.split(",") for part in _find_blocked(_parse(text), page, script, nonce)]
+
+
+def _parse(text: str) -> Policy:
+    """Read a policy; of two directives of one name the first holds."""
+    parts = [part.split() for part in text.split(";") if part.strip()]
+    return {name.lower(): sources for name, *sources in reversed(parts)}
+
+
+def _find_blocked(policy: Policy, page: SplitResult, script: SplitResult, nonce: str) -> Iterator[str]:
+    if "sandbox" in policy and "allow-scripts" not in policy["sandbox"]:
+        yield "sandbox"
+    for names in NEEDED:
+        name = next((each for each in (*names, "default-src") if each in policy), None)
+        live = names == LIVE
+        if name and not _allows(policy[name], page if live else script, page, "" if live else nonce):
+            yield " ".join([name, *policy[name]])
+    types = policy.get("trusted-types")
+    if types is not None and not {TRUSTED_TYPES, "*"} & set(types):
+        yield " ".join(["trusted-types", *types])
+
+
+def _allows(sources: list[str], url: SplitResult, page: SplitResult, nonce: str) -> bool:
+    if nonce and f"'nonce-{nonce}'" in sources:
+        return True
+    return "'strict-dynamic'" not in sources and any(_matches(source.lower(), url, page) for source in sources)
+
+
+def _matches(source: str, url: SplitResult, page: SplitResult) -> bool:
+    """Tell whether a source of a policy allows an address: ``'self'``, ``*``, ``https:``, ``*.example.com/static/``."""
+    if source == "'self'":
+        return (url.scheme, url.netloc) == (page.scheme, page.netloc)
+    if source == "*" or source == f"{url.scheme}:":
+        return True
+    wanted = urlsplit(source if "://" in source else f"//{source}")
+    host, found = wanted.hostname or "", url.hostname or ""
+    same = found == host or (host.startswith("*.") and found.endswith(host[1:]))
+    path = wanted.path in ("", url.path) or (wanted.path.endswith("/") and url.path.startswith(wanted.path))
+    return bool(host) and same and wanted.scheme in ("", url.scheme) and path

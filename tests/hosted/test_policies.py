@@ -1,0 +1,114 @@
+"""A project's own Content-Security-Policy: what it blocks is found before, and said on the page."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import RequestFactory
+from playwright.sync_api import Browser, expect
+
+from dashboard.serving.checks.page_policy import find_blocked
+from tests.cases import for_each
+
+from .conftest import _serve, log_in, run
+
+PAGE = urlsplit("https://shop.example/ops/")
+STRICT = """
+from shop.settings import *
+
+MIDDLEWARE = ["strict.Strict", *MIDDLEWARE]
+
+
+class Strict:
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        answer = self.get_response(request)
+        answer["Content-Security-Policy"] = POLICY
+        return answer
+
+
+POLICY = "script-src 'none'"
+"""
+PACKAGE = """
+from shop.settings import *
+from csp.constants import NONCE
+
+MIDDLEWARE = ["csp.middleware.CSPMiddleware", *MIDDLEWARE]
+CONTENT_SECURITY_POLICY = {"DIRECTIVES": {"default-src": [SOURCES]}}
+"""
+
+
+def make(shop: dict[str, str], folder: Path, text: str) -> dict[str, str]:
+    """The environment of the shop with a module of settings, ``strict``, in place of its own."""
+    (folder / "strict.py").write_text(text)
+    return shop | {"DJANGO_SETTINGS_MODULE": "strict", "PYTHONPATH": f"{folder}:{shop['PYTHONPATH']}"}
+
+
+@for_each(
+    "header, script, blocked",
+    [
+        ("", "/static/a.js", []),
+        ("default-src 'self'", "/static/a.js", []),
+        ("default-src 'none'", "/static/a.js", ["default-src 'none'"] * 3),
+        ("script-src 'nonce-abc'; style-src https:; connect-src *", "/static/a.js", []),
+        ("script-src 'nonce-other'", "/static/a.js", ["script-src 'nonce-other'"]),
+        ("script-src 'self' 'strict-dynamic'", "/static/a.js", ["script-src 'self' 'strict-dynamic'"]),
+        ("script-src 'self'", "https://cdn.example/a.js", ["script-src 'self'"]),
+        ("script-src cdn.example", "https://cdn.example/a.js", []),
+        ("script-src https://*.example/static/", "https://cdn.example/static/a.js", []),
+        ("script-src https://*.example/other/", "https://cdn.example/a.js", ["script-src https://*.example/other/"]),
+        ("script-src http://cdn.example", "https://cdn.example/a.js", ["script-src http://cdn.example"]),
+        ("default-src 'none'; script-src-elem 'self'; style-src 'self'; connect-src 'self'", "/static/a.js", []),
+        ("script-src 'self'; script-src 'none'", "/static/a.js", []),
+        ("default-src 'self', connect-src 'none'", "/static/a.js", ["connect-src 'none'"]),
+        ("sandbox allow-forms", "/static/a.js", ["sandbox"]),
+        ("require-trusted-types-for 'script'; trusted-types dompurify", "/static/a.js", ["trusted-types dompurify"]),
+        ("trusted-types signalbox dompurify", "/static/a.js", []),
+    ],
+)
+def test_what_a_policy_blocks(header: str, script: str, blocked: list[str]):
+    request = RequestFactory().get("/")
+    request.csp_nonce = "abc"
+    address = urlsplit(script if "//" in script else f"https://shop.example{script}")
+    assert find_blocked(header, PAGE, address, request) == blocked
+
+
+@pytest.mark.faults  # real processes
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (STRICT, ["pages of Signalbox (/ops/)", "machines in the admin (/backoffice/)"]),
+        (STRICT.replace("'none'", "'self'"), []),
+        (PACKAGE.replace("SOURCES", "\"'none'\""), ["machines in the admin (/backoffice/)"]),
+        (PACKAGE.replace("SOURCES", "NONCE").replace("default-src", "script-src"), []),
+    ],
+)
+def test_check_asks_the_middleware_of_the_project(shop: dict[str, str], tmp_path: Path, text: str, named: list[str]):
+    """django-csp, as Django's own middleware, keeps the policy that our pages bring."""
+    said = run(make(shop, tmp_path, text), "-m", "django", "check", "--deploy")
+    assert re.findall(r"signalbox.W028\) the Content-Security-Policy of .*?((?:pages|machines).*?\))", said) == named
+
+
+@pytest.mark.faults  # real processes
+def test_a_page_whose_scripts_are_blocked_says_so(shop: dict[str, str], tmp_path: Path, chromium: Browser, asgi: str):
+    uvicorn = [sys.executable, "-m", "uvicorn", "shop.asgi:application", "--log-level", "warning"]
+    for url in _serve(make(shop, tmp_path, STRICT), tmp_path / "log", lambda fd: [*uvicorn, "--fd", str(fd)]):
+        page = chromium.new_context(base_url=url).new_page()
+        page.goto("/ops/")
+        log_in(page)
+        notice = page.locator("[data-scriptless]")
+        expect(notice).to_be_visible(timeout=30_000)
+        expect(notice).to_contain_text("The scripts of this page do not run")
+        page.context.close()
+    page = chromium.new_context(base_url=asgi).new_page()
+    page.goto("/ops/")
+    log_in(page)
+    expect(page.locator("[data-live]")).to_have_attribute("data-state", "live")
+    expect(page.locator("[data-scriptless]")).to_have_count(0)
+    page.context.close()
