@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db import Error, close_old_connections, connections, router
+from django.db import Error, OperationalError, close_old_connections, connections, router
 from django.db.models import Model, QuerySet
 
 KEPT = 60  # seconds
@@ -32,6 +32,15 @@ def delete_some(rows: QuerySet, most: int) -> int:
     """Delete the first ``most`` rows and return their number. Small portions keep transactions and locks short."""
     found = list(rows.values_list("pk", flat=True)[:most])
     return rows.model._default_manager.filter(pk__in=found).delete()[0] if found else 0
+
+
+def is_locked(error: BaseException | None) -> bool:
+    """Tell whether an error, or its cause, says that another process held the write lock of SQLite for too long."""
+    while error is not None:
+        if isinstance(error, OperationalError) and "is locked" in str(error):
+            return True
+        error = error.__cause__
+    return False
 
 
 class DatabaseRetry:

@@ -3,6 +3,8 @@ checks of a project that has the app machines, with or without the pages."""
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -143,6 +145,40 @@ def configuration(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         if name.startswith("SIGNALBOX_")
     ]
     return [Error(text, hint=hint, id="signalbox.E016") for text, hint in found]
+
+
+@register(TAG, WORKER_TAG)
+def sqlite_options(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Check for W029: writers of an SQLite database that fail with "database is locked" in place of waiting."""
+    from django.db import connections, router
+
+    found: list[CheckMessage] = []
+    for alias in connections:
+        given = connections[alias].settings_dict
+        name, options = str(given["NAME"]), given["OPTIONS"]
+        in_memory = name == ":memory:" or "mode=memory" in name
+        if connections[alias].vendor != "sqlite" or in_memory or not router.allow_migrate(alias, "machines"):
+            continue
+        missing = []
+        if str(options.get("transaction_mode") or "").upper() not in ("IMMEDIATE", "EXCLUSIVE"):
+            missing.append('"transaction_mode": "IMMEDIATE"')
+        if "wal" not in str(options.get("init_command") or "").lower() and _read_journal_mode(name) != "wal":
+            missing.append('"init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"')
+        if missing:
+            text = f'writers of the SQLite database {alias!r} meet "database is locked" in place of waiting their turn'
+            hint = f'Add to DATABASES["{alias}"]["OPTIONS"]: {", ".join(missing)}.'
+            found.append(Warning(text, hint=hint, id="signalbox.W029"))
+    return found
+
+
+def _read_journal_mode(name: str) -> str:
+    """Read how a database file keeps its journal, which stays from one connection to the next; "" without a file."""
+    with (
+        contextlib.suppress(sqlite3.Error),
+        contextlib.closing(sqlite3.connect(f"file:{name}?mode=ro", uri=True)) as db,
+    ):
+        return str(db.execute("PRAGMA journal_mode").fetchone()[0])
+    return ""
 
 
 @register(Tags.database)

@@ -74,7 +74,12 @@ OWN = (
     Code(COOKIES_TOO_LARGE, 431, "Cookies too large", "The Cookie header exceeds the limit."),
     Code(CROWDED, 429, "Too many concurrent requests", "The caller has too many requests in progress."),
     Code(TOO_LARGE, 413, "Request body too large", "The body exceeds `limit` bytes."),
-    Code(BUSY, 503, "Server busy", "The server is overloaded; retry after `Retry-After` seconds."),
+    Code(
+        BUSY,
+        503,
+        "Server busy",
+        "The server is overloaded, or its SQLite database locked; retry after `Retry-After` seconds.",
+    ),
     Code(NOBODY, 401, "Authentication required", "No credentials, or invalid ones: a wrong, expired or revoked token."),
     Code(UNFIT, 422, "Validation failed", "`errors` lists each invalid field with a JSON pointer."),
     Code(NO_METHOD, 405, "Method not allowed", "`Allow` lists the supported methods."),

@@ -1,4 +1,5 @@
-"""Answers 503 while Redis is not reachable, with a code and Retry-After. The rest of the site keeps working."""
+"""Answers 503 while Redis is not reachable, or an SQLite database is locked, with a code and Retry-After. The rest of
+the site keeps working."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from dashboard.shared import themes
 from dashboard.site.mount_point import is_api_request
 from machines.audit.request_context import request_id
+from machines.conf.database import is_locked
 from machines.connections import is_spread
 from machines.engine import retry_for
 from machines.engine.connection.cluster_routing import NODE
@@ -28,7 +30,7 @@ from machines.engine.errors import EngineUnavailable
 
 from . import problems
 from .pages import fault, list_resend_fields
-from .statuses import title_of
+from .statuses import BUSY, title_of
 
 log = logging.getLogger(__name__)
 CODE = EngineUnavailable.code
@@ -44,6 +46,8 @@ class RedisOutageMiddleware(MiddlewareMixin):
     """Turns a failure of engine, cache or session into the 503 page. It sits innermost, next to the views."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if is_locked(error):
+            return answer_locked(request, error, resend=list_resend_fields(request))
         return answer(request, error, resend=list_resend_fields(request)) if is_outage(error) else None
 
 
@@ -73,8 +77,7 @@ def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, s
     log.warning("%s %s: Redis did not answer: %s", request.method, request.path, denied or error)
     if denied is not None and is_api_request(request):
         return problems.answer_error(request, denied)
-    reads = request.method in ("GET", "HEAD")
-    effect = UNCHANGED if reads else REPEATABLE if resend else UNKNOWN
+    effect = _describe_effect(request, resend)
     facts = {
         "code": getattr(error, "code", CODE),
         "title": "Redis unavailable",
@@ -86,6 +89,26 @@ def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, s
         facts |= {"code": denied.code, "title": title_of(type(denied)), "message": f"{denied.message}. {effect}"}
     if is_api_request(request):
         return problems.answer_unavailable(request, facts["code"], node=node)
+    return _write(request, facts, resend)
+
+
+def answer_locked(
+    request: HttpRequest, error: BaseException, resend: list[tuple[str, str]] | None = None
+) -> HttpResponse:
+    """Answer 503 where another process held the write lock of the database for longer than its ``timeout``."""
+    log.warning("%s %s: %s", request.method, request.path, error)
+    message = f"Another process is writing to the database. {_describe_effect(request, resend)}"
+    if is_api_request(request):
+        return problems.answer_problem(request, BUSY, message)
+    facts = {"code": BUSY, "title": problems.BY_CODE[BUSY].title, "message": message, "store": "the database"}
+    return _write(request, facts, resend)
+
+
+def _describe_effect(request: HttpRequest, resend: list[tuple[str, str]] | None) -> str:
+    return UNCHANGED if request.method in ("GET", "HEAD") else REPEATABLE if resend else UNKNOWN
+
+
+def _write(request: HttpRequest, facts: dict[str, str], resend: list[tuple[str, str]] | None) -> HttpResponse:
     if "text/html" not in request.headers.get("Accept", "text/html"):
         response: HttpResponse = JsonResponse({"error": facts | {"request": request_id.get()}}, status=503)
     else:
@@ -112,6 +135,8 @@ def _find_shown_node(request: HttpRequest, error: BaseException) -> str:
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer an error outside of any view (``handler500``), as when the session is written."""
     error = sys.exc_info()[1]
+    if error is not None and is_locked(error):
+        return answer_locked(request, error)
     return answer(request, error) if is_outage(error) else fault(request)
 
 
