@@ -16,7 +16,7 @@ test test-all engine-on-redis: export PYTHONDONTWRITEBYTECODE :=
 test test-all engine-on-redis: export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all fuzz check bench bench-queues bench-room bench-cluster conformance screenshots wheel release audit lock format lint types engine-on-redis
+.PHONY: help demo test test-all fuzz check bench bench-queues bench-room bench-cluster conformance screenshots docs wheel release audit lock format lint types engine-on-redis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -49,6 +49,9 @@ bench-room: ## the operator's room with a million instances: pages, sockets, bro
 
 screenshots: ## every page of a site with sample work, light, dark and phone, as PNGs: ARGS=folder
 	@.ci/venv requirements-dev.txt && exec $(PY) manage.py screenshots $(ARGS)
+
+docs: ## the docs as a site with search: build/docs/index.html; a broken link is an error
+	@.ci/docs build/docs
 
 lock: ## write the lock files anew, after a change of requirements*.txt: ARGS=--upgrade takes the newest of all else
 	@.ci/lock $(ARGS)

@@ -27,7 +27,7 @@ SLOW = {
     "second_redis": "Debian's Redis 7.0 beside the server of the run",
     "hostile": "random and hostile input by the thousand",
     "matrix": "every address with every kind of account",
-    "packages": "a wheel that is built, and environments that it is installed into",
+    "packages": "a wheel and the site of docs that are built, and environments that the wheel is installed into",
 }
 FIXTURES = {
     "faults": {"start", "python", "demo", "service", "lasting_server", "own_stage"},
@@ -58,6 +58,7 @@ LONG = (
     "tests/hosted/",
     "tests/cluster/",
     "tests/installation/packages/test_extras.py",
+    "tests/docs/test_site.py::test_the_site",
     "tests/deployment/test_recipe.py",
     "tests/versions/test_generated_pairs.py",
     "tests/services/test_version_rules.py",

@@ -15,7 +15,7 @@ from tests.installation.processes import ROOT
 
 pytestmark = pytest.mark.faults
 
-TARGETS = ("help", "demo", "test", "check", "bench", "conformance", "format", "lint", "types")
+TARGETS = ("help", "demo", "test", "check", "bench", "docs", "conformance", "format", "lint", "types")
 
 
 @pytest.fixture
