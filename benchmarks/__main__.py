@@ -2,99 +2,55 @@
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import functools
 import time
+from collections.abc import Callable, Iterator
 
-from . import report
+from . import report, throughput
 from .charts import Charts
 from .clients import Client
-from .driver import Driver
 from .footprint import Footprint
 from .hot import Hot
 from .report import Aim, Section
 from .stage import Stage, name_of, server
-from .throughput import Throughput
 
-PARTS = ("throughput", "client", "hot", "charts", "footprint")
+PARTS: dict[str, Callable[[Stage, int, float], list[Section]]] = {
+    "throughput": throughput.measure,
+    "client": lambda stage, rounds, seconds: Client(stage, seconds).sections(rounds),
+    "hot": lambda stage, rounds, seconds: [Hot(stage, seconds).section(rounds)],
+    "charts": lambda stage, rounds, seconds: Charts(stage).sections(rounds),
+    "footprint": lambda stage, rounds, seconds: Footprint(stage).sections(),
+}
 
 
 def main() -> None:
-    given = _arguments()
-    started = time.monotonic()
-    with server(given.url) as url, contextlib.ExitStack() as stack:
-        stage = Stage(url)
-        stage.set_up()
-        run = Run(stage, stack, given.rounds, given.seconds)
-        sections = [section for part in given.parts for section in _shown(getattr(run, part)())]
-        aims, measured_on = _aims(sections), name_of(stage.engine.client)
-        stack.close()
-        stage.clear()
-    took = time.monotonic() - started
-    print("\n" + "\n".join(map(str, aims)))
-    print(f"\n{measured_on}, {took:.0f} seconds")
-    if set(given.parts) == set(PARTS) and not given.dry:
-        report.write("Engine", sections, aims, measured_on, took)
-        report.keep_ratios(aims)
-        print(f"written to {report.RESULTS.name}")
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = report.make_parser("benchmarks", __doc__, PARTS)
     parser.add_argument("--url", help="a server to use instead of one of its own; only keys below bench: are touched")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one measurement")
-    parser.add_argument("--dry", action="store_true", help="leave RESULTS.md as it is")
-    return parser.parse_args()
-
-
-def _shown(sections: list[Section]) -> list[Section]:
-    print(report.text(sections), flush=True)
-    return sections
-
-
-class Run:
-    """The parts share one load driver; it is started when the first of them needs it."""
-
-    def __init__(self, stage: Stage, stack: contextlib.ExitStack, rounds: int, seconds: float) -> None:
-        self._stage = stage
-        self._stack = stack
-        self._rounds = rounds
-        self._seconds = seconds
-
-    @functools.cached_property
-    def _driver(self) -> Driver:
-        return self._stack.enter_context(self._stage.driver())
-
-    def throughput(self) -> list[Section]:
-        return Throughput(self._stage, self._driver).sections(self._rounds, self._seconds)
-
-    def client(self) -> list[Section]:
-        return Client(self._stage, self._seconds).sections(self._rounds)
-
-    def hot(self) -> list[Section]:
-        return [Hot(self._stage, self._seconds).section(self._rounds)]
-
-    def charts(self) -> list[Section]:
-        measured = Charts(self._stage)
-        return [measured.section(self._rounds), measured.answers(self._rounds)]
-
-    def footprint(self) -> list[Section]:
-        return Footprint(self._stage).sections()
-
-
-def _aims(sections: list[Section]) -> list[Aim]:
-    aims = [aim for section in sections for aim in section.aims]
+    given = parser.parse_args()
+    started, sections = time.monotonic(), []
+    with server(given.url) as url:
+        stage = Stage(url)
+        stage.set_up()
+        for part in given.parts:
+            sections += map(report.show, PARTS[part](stage, given.rounds, given.seconds))
+        measured_on = name_of(stage.engine.client)
+        stage.clear()
     for section in sections:
-        for row in section.rows:
-            for peer, least in AIMS.get((section.title, row.title), {}).items():
-                aims.append(Aim(f"{row.title} against {peer}, {section.title}", least, row.ratios[peer]))
-            for peer, most in AT_MOST.get((section.title, row.title), {}).items():
-                figure = row.ratios.get(peer, row.rate)
-                aims.append(Aim(f"{row.title} ({peer}), {section.title}", most, figure, at_most=True))
-    return aims
+        section.aims += _aims(section)
+    keep = set(given.parts) == set(PARTS) and not given.dry
+    report.finish("Engine", sections, measured_on, started, keep=keep, command="make bench")
+    if keep:
+        report.keep_ratios(report.list_aims(sections))
+
+
+def _aims(section: Section) -> Iterator[Aim]:
+    for row in section.rows:
+        for peer, least in AIMS.get((section.title, row.title), {}).items():
+            yield Aim(f"{row.title} against {peer}, {section.title}", least, row.ratios[peer])
+        for peer, most in AT_MOST.get((section.title, row.title), {}).items():
+            figure = row.ratios.get(peer, row.rate)
+            yield Aim(f"{row.title} ({peer}), {section.title}", most, figure, at_most=True)
 
 
 CHARTS = "What a step of a chart costs the server"

@@ -4,6 +4,7 @@ Beside each, the same transition written by hand in Lua (``handwritten_charts.lu
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -89,15 +90,19 @@ class Charts:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
 
-    def section(self, rounds: int) -> Section:
+    def sections(self, rounds: int) -> list[Section]:
+        return [self._steps(rounds), self._answers(rounds)]
+
+    def _steps(self, rounds: int) -> Section:
         self._stage.engine.client.function_load(HANDWRITTEN.read_text(encoding="utf-8"), replace=True)
         contenders = {}
         for title, (definition, events) in CONTENDERS.items():
             root, ids = self._prepare(definition)
-            contenders[title] = self._contender("sb_fire", root, ids, events)
+            turns = [(event,) for event in events]
+            contenders[title] = self._contender("sb_fire", root, ids, turns)
             if title != "flat":
                 peer = self._copy(definition, ids)
-                contenders[f"{title}, by hand"] = self._contender(f"bench_{definition['id']}", peer, ids, events)
+                contenders[f"{title}, by hand"] = self._contender(f"bench_{definition['id']}", peer, ids, turns)
         found = interleave(rounds, contenders)
         rows = [Row(title, 1e6 / found[title].rate, unit="µs") for title in CONTENDERS]
         for row in rows[1:]:
@@ -106,7 +111,7 @@ class Charts:
         note = "µs of the server's CPU a step, call included."
         return Section("What a step of a chart costs the server", rows, note)
 
-    def answers(self, rounds: int) -> Section:
+    def _answers(self, rounds: int) -> Section:
         """What is answered where no step is taken, beside a step that is."""
         contenders = {}
         for title, (definition, event) in _answered().items():
@@ -120,7 +125,7 @@ class Charts:
                 "explained, would be refused": ("sb_explain", "refused", ""),
             }
             for name, (function, *words) in calls.items():
-                contenders[f"{name}: {title}"] = self._answering(function, root, ids, words)
+                contenders[f"{name}: {title}"] = self._contender(function, root, ids, [words], refused=True)
         found = interleave(rounds, contenders)
         rows = []
         for title in contenders:
@@ -129,18 +134,6 @@ class Charts:
             if title != taken:
                 rows[-1].ratios["taken"] = 1 / found[title].against(found[taken])
         return Section("What an answer without a step costs the server", rows, "µs of the server's CPU a call.")
-
-    def _answering(self, function: str, root: str, ids: Sequence[str], words: Sequence[str]) -> Callable[[], float]:
-        def run() -> float:
-            before = self._stage.cpu()
-            for _ in range(CALLS // INSTANCES):
-                pipeline = self._stage.engine.client.pipeline(transaction=False)
-                for id in ids[:BATCH]:
-                    pipeline.fcall(function, 1, root, id, *words)
-                pipeline.execute()
-            return CALLS / (self._stage.cpu() - before)
-
-        return run
 
     def _prepare(self, definition: dict[str, Any]) -> tuple[str, list[str]]:
         engine, name = self._stage.engine, definition["id"]
@@ -162,22 +155,21 @@ class Charts:
         pipeline.execute()
         return root
 
-    def _contender(self, function: str, root: str, ids: Sequence[str], events: Sequence[str]) -> Callable[[], float]:
-        turn = 0
+    def _contender(
+        self, function: str, root: str, ids: Sequence[str], turns: Sequence[tuple[str, ...]], refused: bool = False
+    ) -> Callable[[], float]:
+        """``turns``: the words after the id, in turn; ``refused``: whether they may be."""
+        turn = itertools.cycle(turns)
 
         def run() -> float:
-            nonlocal turn
             before = self._stage.cpu()
             for _ in range(CALLS // INSTANCES):
-                event, turn = events[turn % len(events)], turn + 1
-                self._fire(function, root, ids, event)
+                words = next(turn)
+                pipeline = self._stage.engine.client.pipeline(transaction=False)
+                for id in ids[:BATCH]:
+                    pipeline.fcall(function, 1, root, id, *words)
+                if any(reply[0] == "REFUSED" for reply in pipeline.execute()) and not refused:
+                    raise RuntimeError(f"{words[0]} was refused in {root}")
             return CALLS / (self._stage.cpu() - before)
 
         return run
-
-    def _fire(self, function: str, root: str, ids: Sequence[str], event: str) -> None:
-        pipeline = self._stage.engine.client.pipeline(transaction=False)
-        for id in ids[:BATCH]:
-            pipeline.fcall(function, 1, root, id, event)
-        if any(reply[0] == "REFUSED" for reply in pipeline.execute()):
-            raise RuntimeError(f"{event} was refused in {root}")

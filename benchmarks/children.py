@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
@@ -24,6 +24,20 @@ def run_child(target: Any, *words: Any) -> Iterator[Pipe]:
             ours.send(None)
         process.join(10)
         process.terminate()
+
+
+@contextlib.contextmanager
+def run_children(target: Any, orders: Iterable[Sequence[Any]]) -> Iterator[list[Pipe]]:
+    """Run ``target(pipe, *words)`` for each words, each in a process of its own."""
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(run_child(target, *words)) for words in orders]
+
+
+def ask_all(pipes: Sequence[Pipe], *order: Any) -> list[Any]:
+    """Send an order to all of the children at once; return their answers."""
+    for pipe in pipes:
+        pipe.send(order)
+    return [receive(pipe) for pipe in pipes]
 
 
 def receive(pipe: Pipe) -> Any:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 
 from machines.engine import Fire, Instance
 
 from . import watch
-from .report import Row, Section
-from .rounds import Measured, interleave
+from .report import Section
+from .rounds import compare, interleave
 from .stage import PREFIX, Stage
 from .workloads import PHASES, TOKEN, peer_root
 
@@ -21,6 +22,14 @@ WORDS = ("entitle", json.dumps(PAYLOAD, separators=(",", ":")), "", "", "", "") 
 SINGLE = [f"ATV-single-{number:03}:NBCSports" for number in range(PIPELINE)]
 MANY = [f"ATV-many-{number:03}:NBCSports" for number in range(PIPELINE)]
 TURNS = [(id, now) for now in PHASES for id in SINGLE]  # each instance goes once round the cycle
+HAND = "hand-written Lua transition"
+BOTH = ["hand-written", "FCALL sb_fire"]
+PEERS = {
+    "FCALL sb_fire": ["hand-written"],
+    "fire, the revision alone": BOTH,
+    "fire_many": BOTH,
+    "fire_many, revisions alone": BOTH,
+}
 
 
 class Client:
@@ -42,58 +51,31 @@ class Client:
         for id in SINGLE:
             watch.enrol(self._redis, f"{PREFIX}watch:{id}")
         turns = itertools.cycle(TURNS)  # of the engine: its contenders move the same instances
-        found = interleave(
-            rounds,
-            {
-                "watch": self._timed(itertools.cycle(TURNS), self._watch),
-                "hand": self._timed(itertools.cycle(TURNS), self._hand),
-                "raw": self._timed(turns, self._raw),
-                "fire": self._timed(turns, self._fire),
-                "short": self._timed(turns, self._fire_short),
-            },
-        )
-        watched, hand, raw, fire, short = (found[name] for name in ("watch", "hand", "raw", "fire", "short"))
-        return Section(
-            "One client, one call at a time (redis-py)",
-            [
-                Row("WATCH, MULTI, EXEC in Python", watched.rate),
-                Row("hand-written Lua transition", hand.rate, {"WATCH": hand.against(watched)}),
-                Row("FCALL sb_fire", raw.rate, {"hand-written": raw.against(hand)}),
-                Row("fire", fire.rate, _compare(fire, {"WATCH": watched, "hand-written": hand, "FCALL sb_fire": raw})),
-                Row(
-                    "fire, the revision alone",
-                    short.rate,
-                    _compare(short, {"hand-written": hand, "FCALL sb_fire": raw}),
-                ),
-            ],
-        )
+        contenders = {
+            "WATCH": self._timed(itertools.cycle(TURNS), self._watch),
+            "hand-written": self._timed(itertools.cycle(TURNS), self._hand),
+            "FCALL sb_fire": self._timed(turns, self._raw),
+            "fire": self._timed(turns, self._fire),
+            "fire, the revision alone": self._timed(turns, self._fire_short),
+        }
+        peers = PEERS | {"hand-written": ["WATCH"], "fire": ["WATCH", "hand-written", "FCALL sb_fire"]}
+        titles = {"WATCH": "WATCH, MULTI, EXEC in Python", "hand-written": HAND}
+        rows = compare(interleave(rounds, contenders), peers, titles)
+        return Section("One client, one call at a time (redis-py)", rows)
 
     def _pipelined(self, rounds: int) -> Section:
         self._stage.enrol(MANY)
         turns = itertools.cycle(PHASES)  # of the engine: its contenders move the same instances
-        found = interleave(
-            rounds,
-            {
-                "hand": self._timed(itertools.cycle(PHASES), self._hand_many, PIPELINE),
-                "raw": self._timed(turns, self._raw_many, PIPELINE),
-                "fire": self._timed(turns, self._fire_many, PIPELINE),
-                "short": self._timed(turns, self._fire_many_short, PIPELINE),
-            },
-        )
-        hand, raw, fire, short = (found[name] for name in ("hand", "raw", "fire", "short"))
-        return Section(
-            f"One client, pipelines of {PIPELINE}",
-            [
-                Row("hand-written Lua transition, pipeline", hand.rate),
-                Row("FCALL sb_fire, pipeline", raw.rate, {"hand-written": raw.against(hand)}),
-                Row("fire_many", fire.rate, _compare(fire, {"hand-written": hand, "FCALL sb_fire": raw})),
-                Row(
-                    "fire_many, revisions alone",
-                    short.rate,
-                    _compare(short, {"hand-written": hand, "FCALL sb_fire": raw}),
-                ),
-            ],
-        )
+        contenders = {
+            "hand-written": self._timed(itertools.cycle(PHASES), self._hand_many, PIPELINE),
+            "FCALL sb_fire": self._timed(turns, self._raw_many, PIPELINE),
+            "fire_many": self._timed(turns, partial(self._fire_many, self._engine.fire_many, Instance), PIPELINE),
+            "fire_many, revisions alone": self._timed(
+                turns, partial(self._fire_many, self._engine.fire_revisions, int), PIPELINE
+            ),
+        }
+        titles = {"hand-written": f"{HAND}, pipeline", "FCALL sb_fire": "FCALL sb_fire, pipeline"}
+        return Section(f"One client, pipelines of {PIPELINE}", compare(interleave(rounds, contenders), PEERS, titles))
 
     def _timed(self, turns: itertools.cycle, call: Callable, each: int = 1) -> Callable[[], float]:
         def run() -> float:
@@ -122,28 +104,18 @@ class Client:
         self._engine.fire_revision("activation", turn[0], "entitle", PAYLOAD, now=turn[1])
 
     def _hand_many(self, now: int) -> None:
-        pipeline = self._redis.pipeline(transaction=False)
-        for id in MANY:
-            pipeline.execute_command("FCALL", "bench_entitle", 1, self._root, id, TOKEN, now)
-        pipeline.execute()
+        self._send_all("bench_entitle", self._root, TOKEN, now)
 
     def _raw_many(self, now: int) -> None:
+        self._send_all("sb_fire", self._ours, *WORDS, now)
+
+    def _send_all(self, function: str, root: str, *words: str | int) -> None:
         pipeline = self._redis.pipeline(transaction=False)
         for id in MANY:
-            pipeline.execute_command("FCALL", "sb_fire", 1, self._ours, id, *WORDS, now)
+            pipeline.execute_command("FCALL", function, 1, root, id, *words)
         pipeline.execute()
 
-    def _fire_many_short(self, now: int) -> None:
-        calls = [Fire("activation", id, "entitle", PAYLOAD, now=now) for id in MANY]
-        results = self._engine.fire_revisions(calls)
-        if not all(isinstance(result, int) for result in results):
+    def _fire_many(self, call: Callable[[list[Fire]], list[object]], kind: type, now: int) -> None:
+        results = call([Fire("activation", id, "entitle", PAYLOAD, now=now) for id in MANY])
+        if not all(isinstance(result, kind) for result in results):
             raise RuntimeError(f"a call was not accepted: {results[0]}")
-
-    def _fire_many(self, now: int) -> None:
-        results = self._engine.fire_many([Fire("activation", id, "entitle", PAYLOAD, now=now) for id in MANY])
-        if not all(isinstance(result, Instance) for result in results):
-            raise RuntimeError(f"a call was not accepted: {results[0]}")
-
-
-def _compare(mine: Measured, peers: Mapping[str, Measured]) -> dict[str, float]:
-    return {name: mine.against(peer) for name, peer in peers.items()}

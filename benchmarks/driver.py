@@ -7,19 +7,20 @@ What is left of its cost is printed: when the server is busy all the time, the d
 
 from __future__ import annotations
 
-import multiprocessing
+import contextlib
 import os
 import select
 import socket
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection as Pipe
-from multiprocessing.process import BaseProcess
 
 import hiredis
+import redis
 
 from . import workloads
-from .resp import connect
+from .children import ask_all, run_children
 
 CHUNK = 1 << 18  # bytes
 CALIBRATION = 2  # times through all commands: the first brings every instance into the cycle
@@ -65,15 +66,18 @@ class Crowd:
     def __init__(self, url: str, prefix: str, numbers: range) -> None:
         self._prefix = prefix
         self._numbers = numbers
-        self._socks = [connect(url) for _ in numbers]
+        pool = redis.ConnectionPool.from_url(url, protocol=2, socket_timeout=None)
+        self._connections = [pool.make_connection() for _ in numbers]
+        for connection in self._connections:
+            connection.connect()
         self._lanes: dict[tuple[str, int], list[Lane]] = {}
 
     def prepare(self, workload: str, depth: int) -> None:
         lanes = []
-        for number, sock in zip(self._numbers, self._socks, strict=True):
+        for number, connection in zip(self._numbers, self._connections, strict=True):
             commands = workloads.commands(workload, self._prefix, depth, number)
             batches = [b"".join(commands[i : i + depth]) for i in range(0, len(commands), depth)]
-            lanes.append(Lane(sock, batches))
+            lanes.append(Lane(connection._sock, batches))
             lanes[-1].calibrate(depth)
         self._lanes[workload, depth] = lanes
 
@@ -134,41 +138,25 @@ class Load:
 
 
 class Driver:
-    """Several processes share the connections; one less than there are cores, the server has that one."""
+    """The processes that share the connections, each behind its pipe."""
 
-    def __init__(self, url: str, prefix: str, processes: int | None = None) -> None:
-        count = processes or min(max((os.cpu_count() or 2) - 1, 1), 4)
-        context = multiprocessing.get_context("spawn")
-        self._pipes: list[Pipe] = []
-        self._processes: list[BaseProcess] = []
-        for number in range(count):
-            ours, theirs = context.Pipe()
-            numbers = range(number, workloads.CONNECTIONS, count)
-            process = context.Process(target=_serve, args=(theirs, url, prefix, numbers), daemon=True)
-            process.start()
-            theirs.close()
-            self._pipes.append(ours)
-            self._processes.append(process)
+    def __init__(self, pipes: Sequence[Pipe]) -> None:
+        self._pipes = pipes
 
     def prepare(self, workload: str, depth: int) -> None:
-        self._all("prepare", workload, depth)
+        ask_all(self._pipes, "prepare", workload, depth)
 
     def run(self, workload: str, depth: int, seconds: float) -> Load:
-        found = self._all("run", workload, depth, seconds)
+        found = ask_all(self._pipes, "run", workload, depth, seconds)
         calls = sum(done for done, _, _ in found) * depth
         longest = max(took for _, took, _ in found)
         return Load(calls / longest, calls, max(used / took for _, took, used in found))
 
-    def stop(self) -> None:
-        for pipe, process in zip(self._pipes, self._processes, strict=True):
-            pipe.send(None)
-            process.join(5)
 
-    def _all(self, *order: object) -> list[tuple[int, float, float]]:
-        for pipe in self._pipes:
-            pipe.send(order)
-        answers = [pipe.recv() for pipe in self._pipes]
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
-        return answers
+@contextlib.contextmanager
+def drive(url: str, prefix: str) -> Iterator[Driver]:
+    """Start the processes: one less than there are cores, the server has that one."""
+    count = min(max((os.cpu_count() or 2) - 1, 1), 4)
+    numbers = [range(number, workloads.CONNECTIONS, count) for number in range(count)]
+    with run_children(_serve, [(url, prefix, each) for each in numbers]) as pipes:
+        yield Driver(pipes)

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from .report import Row, Section
-from .stage import DEFINITION, Stage
+from .stage import DEFINITION, Stage, call_many
 from .workloads import PAYLOAD
 
 INSTANCES = 100_000
@@ -68,24 +68,16 @@ class Footprint:
         definition = self._activation(history)
         self._engine.publish(definition)
         root = self._engine.keys.partition(definition["id"]).root
-        self._calls(root, "sb_create", ["warm"], ())
+        client = self._engine.client
+        call_many(client, root, [("sb_create", "warm")])
         before = self._used()
-        for at in range(0, INSTANCES, 1000):
-            ids = [f"ATV-{number:07}" for number in range(at, at + 1000)]
-            self._calls(root, "sb_create", ids, ())
-            for event in events:
-                self._calls(root, "sb_fire", ids, (event, PAYLOAD))
+        ids = [f"ATV-{number:07}" for number in range(INSTANCES)]
+        call_many(client, root, (("sb_create", id) for id in ids))
+        for event in events:
+            call_many(client, root, (("sb_fire", id, event, PAYLOAD) for id in ids))
         taken = (self._used() - before) / INSTANCES
-        for at in range(0, INSTANCES, 1000):
-            self._calls(root, "sb_delete", [f"ATV-{number:07}" for number in range(at, at + 1000)], ())
+        call_many(client, root, (("sb_delete", id) for id in ids))
         return taken
-
-    def _calls(self, root: str, function: str, ids: list[str], words: tuple[str, ...]) -> None:
-        pipeline = self._engine.client.pipeline(transaction=False)
-        for id in ids:
-            pipeline.fcall(function, 1, root, id, *words)
-        if any(reply[0] != "OK" for reply in pipeline.execute()):
-            raise RuntimeError(f"{function} was refused")
 
     def _used(self) -> int:
         return int(self._engine.client.info("memory")["used_memory"])

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection as Pipe
-from typing import Any
 
 from machines.engine import Engine
 
 from . import watch
-from .report import Row, Section
-from .rounds import interleave
+from .children import ask_all, receive, run_children
+from .report import Section
+from .rounds import compare, interleave
 from .stage import PREFIX, Stage
 from .workloads import DAY, PAYLOAD, START, TOKEN
 
 PROCESSES = 8
 ID = "ATV-hot:NBCSports"
+FCALL = "FCALL sb_fire, plain redis-py"
 KEY = f"{PREFIX}watch:hot"
 SPREAD = 1_000_000  # days `now` is drawn from: about every second visit finds the account expired
 
@@ -47,7 +48,7 @@ def _watch(engine: Engine, chance: random.Random) -> int:
     return watch.entitle(engine.client, KEY, TOKEN, _now(chance) // 1000)
 
 
-CONTENDERS: dict[str, Callable[[Engine, random.Random], int]] = {"fire": _fire, "plain": _plain, "watch": _watch}
+CONTENDERS: dict[str, Callable[[Engine, random.Random], int]] = {"WATCH": _watch, FCALL: _plain, "fire": _fire}
 
 
 def _serve(pipe: Pipe, url: str, seed: int) -> None:
@@ -76,46 +77,16 @@ class Hot:
     def section(self, rounds: int) -> Section:
         self._stage.enrol([ID])
         watch.enrol(self._stage.engine.client, KEY)
-        pipes = self._start()
-        found = interleave(rounds, {name: self._contender(pipes, name) for name in CONTENDERS})
-        for pipe in pipes:
-            pipe.send(None)
-        tries = max(self._tries["watch"])
-        return Section(
-            f"{PROCESSES} processes on one instance",
-            [
-                Row("WATCH, MULTI, EXEC in Python", found["watch"].rate, note=f"{tries:.1f} tries each"),
-                Row(
-                    "FCALL sb_fire, plain redis-py",
-                    found["plain"].rate,
-                    {"WATCH": found["plain"].against(found["watch"])},
-                ),
-                Row("fire", found["fire"].rate, {"WATCH": found["fire"].against(found["watch"])}),
-            ],
-        )
+        with run_children(_serve, [(self._stage.url, seed) for seed in range(PROCESSES)]) as pipes:
+            for pipe in pipes:
+                receive(pipe)
+            found = interleave(rounds, {name: partial(self._run, pipes, name) for name in CONTENDERS})
+        rows = compare(found, {FCALL: ["WATCH"], "fire": ["WATCH"]}, {"WATCH": "WATCH, MULTI, EXEC in Python"})
+        rows[0].note = f"{max(self._tries['WATCH']):.1f} tries each"
+        return Section(f"{PROCESSES} processes on one instance", rows)
 
-    def _start(self) -> list[Pipe]:
-        context, pipes = multiprocessing.get_context("spawn"), []
-        for seed in range(PROCESSES):
-            ours, theirs = context.Pipe()
-            context.Process(target=_serve, args=(theirs, self._stage.url, seed), daemon=True).start()
-            theirs.close()
-            pipes.append(ours)
-        for pipe in pipes:
-            pipe.recv()
-        return pipes
-
-    def _contender(self, pipes: list[Pipe], name: str) -> Callable[[], float]:
-        def run() -> float:
-            answers = _ask(pipes, (name, time.time() + 0.05, self._seconds))
-            done = sum(number for number, _ in answers)
-            self._tries[name].append(sum(tries for _, tries in answers) / max(done, 1))
-            return done / self._seconds
-
-        return run
-
-
-def _ask(pipes: list[Pipe], order: Any) -> list[Any]:
-    for pipe in pipes:
-        pipe.send(order)
-    return [pipe.recv() for pipe in pipes]
+    def _run(self, pipes: list[Pipe], name: str) -> float:
+        answers = ask_all(pipes, name, time.time() + 0.05, self._seconds)
+        done = sum(number for number, _ in answers)
+        self._tries[name].append(sum(tries for _, tries in answers) / max(done, 1))
+        return done / self._seconds

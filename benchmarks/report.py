@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import os
 import platform
 import re
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,26 +64,64 @@ class Aim:
         return f"{self.what}: {self.reached:,.2f}, {aim}: {'reached' if self.held else 'MISSED'}"
 
 
-def text(sections: Sequence[Section]) -> str:
-    lines = []
-    for section in sections:
-        lines += ["", section.title]
-        for row in section.rows:
-            lines.append(f"  {row.title:<52} {row.figure:>16}   {row.compared:<36} {row.note}".rstrip())
-        if section.note:
-            lines.append(f"  ({section.note})")
-    return "\n".join(lines)
+def text(section: Section) -> str:
+    lines = ["", section.title]
+    for row in section.rows:
+        lines.append(f"  {row.title:<52} {row.figure:>16}   {row.compared:<36} {row.note}".rstrip())
+    return "\n".join([*lines, f"  ({section.note})"] if section.note else lines)
+
+
+def show(section: Section) -> Section:
+    """Print a section, and return it."""
+    print(text(section), flush=True)
+    return section
+
+
+def note_load(section: Section) -> Section:
+    """Note the load of the machine, which others may share, beside the figures."""
+    section.note = f"{section.note} Load {os.getloadavg()[0]:.1f}.".strip()
+    return section
+
+
+def list_aims(sections: Sequence[Section]) -> list[Aim]:
+    return [aim for section in sections for aim in section.aims]
+
+
+def make_parser(module: str, description: str | None, parts: Iterable[str]) -> argparse.ArgumentParser:
+    """Return a parser with the options that every command has."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
+    parser.add_argument("--parts", nargs="+", choices=list(parts), default=list(parts))
+    parser.add_argument("--dry", action="store_true", help=f"leave {RESULTS.name} as it is")
+    return parser
+
+
+def finish(
+    part: str,
+    sections: Sequence[Section],
+    server: str,
+    started: float,
+    *,
+    keep: bool,
+    command: str,
+    notes: Sequence[str] = (),
+) -> None:
+    """Print what was reached of the aims; write the page where the run is to be kept."""
+    took = time.monotonic() - started
+    print("\n" + "\n".join(map(str, list_aims(sections))))
+    print(f"\n{server}, {took:.0f} seconds")
+    if keep:
+        write(part, sections, server, took, command=command, notes=notes)
+        print(f"written to {RESULTS.name}")
 
 
 def write(
     part: str,
     sections: Sequence[Section],
-    aims: Sequence[Aim],
     server: str,
     took: float,
     *,
     path: Path = RESULTS,
-    command: str = "make bench",
+    command: str,
     notes: Sequence[str] = (),
 ) -> None:
     """Replace one part of the page, from its heading to the next one: the last figures only, the history is in git."""
@@ -96,6 +136,7 @@ def write(
         lines += ["", f"### {section.title}", "", *render_table(section.rows)]
         if section.note:
             lines += ["", section.note]
+    aims = list_aims(sections)
     missed = [f"- {aim}".removesuffix(": MISSED") for aim in aims if not aim.held]
     lines += ["", f"### Aims: {part.lower()}", "", f"{len(aims) - len(missed)} of {len(aims)} reached."]
     lines += ["", "Missed:", "", *missed, "", ""] if missed else ["", ""]

@@ -1,99 +1,97 @@
-"""The real site under uvicorn, on a database of its own, with somebody logged in."""
+"""An installation of the product on a database of its own, and the real site of one, with people logged in."""
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
 from machines.server import Guarded
 
+from .process import list_family
 from .stage import HERE, PREFIX
 
 ROOT = HERE.parent
 USER = "bench"
 PEOPLE = 8  # one person may send 600 commands at once, and watch 256 topics
 START = 30.0  # seconds the site gets to start
+MANAGE = (sys.executable, "manage.py")
 
 
-class Site:
-    """``address`` is where it answers; ``cookies`` are sessions of users who may see everything, ``cookie`` the first.
+class Installation:
+    """Runs and starts commands of ``manage.py``. ``environment``: further settings."""
 
-    ``root``: the checkout that is served; ``cookies`` may be given, with the SIGNALBOX_HOME that they belong to;
-    ``environment``: further settings.
-    """
-
-    def __init__(self, redis_url: str, root: Path = ROOT, cookies: Sequence[str] = (), **environment: str) -> None:
-        self._root = root
+    def __init__(self, redis_url: str, **environment: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="signalbox-bench-site-")
+        self._log = Path(self._folder.name) / "log"
         self._environment = {
+            **os.environ,
             "DJANGO_SETTINGS_MODULE": "dashboard.settings",
             "REDIS_URL": redis_url,
             "SIGNALBOX_PREFIX": PREFIX,
             "SIGNALBOX_HOME": self._folder.name,
             "DATABASE_URL": "",
             "CACHE_URL": "",
+            "PYTHONUNBUFFERED": "1",
             **environment,
         }
-        self._log = Path(self._folder.name) / "site.log"
-        self.address = ""
-        self.cookies = list(cookies)
-        self._process: Guarded | None = None
+        self.process: Guarded
 
     def __enter__(self) -> Self:
-        os.environ.update(self._environment)
-        self.cookies = self.cookies or _log_in()
-        command = [sys.executable, str(self._root / "manage.py"), "serve", "--port", "0"]
-        with self._log.open("wb") as log:
-            self._process = Guarded(command, output=log, cwd=self._root, env=os.environ | {"PYTHONUNBUFFERED": "1"})
-        self.address = self._wait(self._process)
+        self.run("migrate")
         return self
 
-    @property
-    def cookie(self) -> str:
-        return self.cookies[0]
+    def run(self, *words: str) -> str:
+        """Run a command to its end; return what it says."""
+        command = [*MANAGE, *words, "--verbosity", "0"]
+        ran = subprocess.run(command, cwd=ROOT, env=self._environment, stdout=subprocess.PIPE, text=True, check=True)
+        return ran.stdout
+
+    def start(self, *words: str) -> None:
+        """Start the one command that goes on until the end."""
+        with self._log.open("wb") as log:
+            self.process = Guarded([*MANAGE, *words], output=log, cwd=ROOT, env=self._environment)
 
     @property
     def pid(self) -> int:
-        """Of the process that serves: the child of its guardian."""
-        assert self._process is not None
-        guardian = self._process.pid
-        return int(Path(f"/proc/{guardian}/task/{guardian}/children").read_text().split()[0])
-
-    def _wait(self, process: Guarded) -> str:
-        deadline = time.monotonic() + START
-        while (found := re.search(r"http://\S+", self._log.read_text())) is None:
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the site did not start: {self._log.read_text()}")
-            time.sleep(0.05)
-        return found.group()
+        """Of the process that was started: the child of its guardian."""
+        return list_family(self.process.pid)[1]
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None:
-            self._process.stop()
+        if hasattr(self, "process"):
+            self.process.stop()
         self._folder.cleanup()
 
 
-def _log_in() -> list[str]:
-    """Prepare the database and a session of each of the people; answer their cookies."""
-    import django
+class Site(Installation):
+    """``address`` is where it answers; ``cookies`` are sessions of users who may see everything."""
 
-    django.setup()
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self.cookies = self.run("shell", "-c", "from benchmarks.site import log_in; log_in()").split()
+        self.start("serve", "--port", "0")
+        deadline = time.monotonic() + START
+        while (found := re.search(r"http://\S+", self._log.read_text())) is None:
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the site did not start: {self._log.read_text()}")
+            time.sleep(0.05)
+        self.address = found.group()
+        return self
+
+
+def log_in() -> None:
+    """Print the cookie of a session of each of the people."""
     from django.conf import settings
     from django.contrib.auth import get_user_model
-    from django.core.management import call_command
     from django.test import Client
 
-    call_command("migrate", verbosity=0)
-    cookies = []
     for number in range(PEOPLE):
         user = get_user_model().objects.create_superuser(f"{USER}{number or ''}", password=None)
         client = Client()
         client.force_login(user)
-        cookies.append(f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}")
-    return cookies
+        print(f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}")

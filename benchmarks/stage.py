@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from machines.engine import Engine
@@ -13,7 +14,7 @@ from machines.engine.connection.client import Client
 from machines.server import Server
 
 from . import workloads
-from .driver import Driver
+from .driver import Driver, drive
 
 HERE = Path(__file__).parent
 DEFINITION = HERE.parent / "examples" / "activation.json"
@@ -39,6 +40,25 @@ def name_of(client: Client) -> str:
     info = client.info("server")
     valkey = info.get("valkey_version")
     return f"Valkey {valkey}" if valkey else f"Redis {info['redis_version']}"
+
+
+def read_server_cpu(*servers: Client) -> float:
+    """Return the seconds of CPU that servers have used."""
+    used = [server.info("cpu") for server in servers]
+    return sum(float(each["used_cpu_user"]) + float(each["used_cpu_sys"]) for each in used)
+
+
+def call_many(client: Client, root: str, calls: Iterable[tuple[str | int, ...]], size: int = BATCH) -> int:
+    """Call functions of a library in pipelines: name, and words after the root. Return how many; all must be done."""
+    count, calls = 0, iter(calls)
+    while batch := list(islice(calls, size)):
+        pipeline = client.pipeline(transaction=False)
+        for function, *words in batch:
+            pipeline.fcall(function, 1, root, *words)
+        if refused := [reply for reply in pipeline.execute() if reply[0] != "OK"]:
+            raise RuntimeError(f"{root}: {refused[0]}")
+        count += len(batch)
+    return count
 
 
 class Stage:
@@ -81,14 +101,11 @@ class Stage:
         """A load driver with its accounts enrolled and every workload prepared at every depth."""
         for depth in workloads.DEPTHS:
             self.enrol([id for number in range(workloads.CONNECTIONS) for id in workloads.ids(depth, number)])
-        driver = Driver(self.url, PREFIX)
-        try:
+        with drive(self.url, PREFIX) as driver:
             for depth in workloads.DEPTHS:
                 for workload in workloads.COMMANDS:
                     driver.prepare(workload, depth)
             yield driver
-        finally:
-            driver.stop()
 
     def moved(self) -> int:
         """How many transitions of the activation machine were ever taken."""
@@ -96,5 +113,4 @@ class Stage:
 
     def cpu(self) -> float:
         """Seconds of CPU the server has used."""
-        used = self.engine.client.info("cpu")
-        return float(used["used_cpu_user"]) + float(used["used_cpu_sys"])
+        return read_server_cpu(self.engine.client)

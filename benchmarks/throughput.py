@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 from . import workloads
 from .driver import Driver
-from .report import Row, Section
-from .rounds import Measured, interleave
+from .report import Section
+from .rounds import Measured, compare, interleave
 from .stage import Stage
 
 NAMES = {
-    "hset": "HSET of one field",
+    "HSET": "HSET of one field",
     "empty": "empty FCALL",
-    "handwritten": "hand-written Lua transition",
+    "hand-written": "hand-written Lua transition",
     "fire": "fire",
 }
+
+
+def measure(stage: Stage, rounds: int, seconds: float) -> list[Section]:
+    with stage.driver() as driver:
+        return Throughput(stage, driver).sections(rounds, seconds)
 
 
 class Throughput:
@@ -36,34 +41,28 @@ class Throughput:
 
     def _section(self, depth: int, rounds: int, seconds: float) -> Section:
         before, self._fired = self._stage.moved(), 0
-        found = interleave(rounds, {name: self._contender(name, depth, seconds) for name in NAMES})
+        found = interleave(rounds, {name: partial(self._run, name, depth, seconds) for name in NAMES})
         moved = self._stage.moved() - before
         if moved != self._fired:
             raise RuntimeError(f"{self._fired} calls were answered, but {moved} transitions were taken")
         return self._report(depth, found)
 
-    def _contender(self, workload: str, depth: int, seconds: float) -> Callable[[], float]:
-        def run() -> float:
-            cpu, started = self._stage.cpu(), time.perf_counter()
-            load = self._driver.run(workload, depth, seconds)
-            took = time.perf_counter() - started
-            spent, slot = self._stage.cpu() - cpu, f"{workload}{depth}"
-            self._server_busy.setdefault(slot, []).append(spent / took)
-            self._driver_busy.setdefault(slot, []).append(load.busy)
-            self._cost.setdefault(slot, []).append(spent / load.calls * 1e6)
-            self._fired += load.calls if workload == "fire" else 0
-            return load.rate
-
-        return run
+    def _run(self, workload: str, depth: int, seconds: float) -> float:
+        cpu, started = self._stage.cpu(), time.perf_counter()
+        load = self._driver.run(workload, depth, seconds)
+        took = time.perf_counter() - started
+        spent, slot = self._stage.cpu() - cpu, f"{workload}{depth}"
+        self._server_busy.setdefault(slot, []).append(spent / took)
+        self._driver_busy.setdefault(slot, []).append(load.busy)
+        self._cost.setdefault(slot, []).append(spent / load.calls * 1e6)
+        self._fired += load.calls if workload == "fire" else 0
+        return load.rate
 
     def _report(self, depth: int, found: dict[str, Measured]) -> Section:
-        rows = []
-        for name, title in NAMES.items():
-            rows.append(Row(title, found[name].rate, note=self._busy(f"{name}{depth}")))
-        rows[1].ratios["HSET"] = found["empty"].against(found["hset"])
-        rows[2].ratios["HSET"] = found["handwritten"].against(found["hset"])
-        rows[3].ratios["HSET"] = found["fire"].against(found["hset"])
-        rows[3].ratios["hand-written"] = found["fire"].against(found["handwritten"])
+        peers = {"empty": ["HSET"], "hand-written": ["HSET"], "fire": ["HSET", "hand-written"]}
+        rows = compare(found, peers, NAMES)
+        for name, row in zip(found, rows, strict=True):
+            row.note = self._busy(f"{name}{depth}")
         rows[3].note += f"; {self._against(depth):.2f} x hand-written by server time"
         how = "one call at a time" if depth == 1 else f"pipelines of {depth}"
         return Section(f"{workloads.CONNECTIONS} connections, {how}", rows)
@@ -74,5 +73,5 @@ class Throughput:
 
     def _against(self, depth: int) -> float:
         """The same ratio from CPU time: what others do on this machine meanwhile weighs less on it."""
-        mine, theirs = self._cost[f"fire{depth}"], self._cost[f"handwritten{depth}"]
+        mine, theirs = self._cost[f"fire{depth}"], self._cost[f"hand-written{depth}"]
         return median(b / a for a, b in zip(mine, theirs, strict=True))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 
-from .resp import encode
+from hiredis import pack_command
 
 TOKEN = "MTOB1J"
 START = 1_700_000_000_000  # ms
@@ -43,25 +43,25 @@ def peer_root(prefix: str) -> str:
 
 
 def _hset(prefix: str, names: list[str]) -> list[bytes]:
-    return [encode("HSET", f"{prefix}hset:{name}", "state", "Active") for name in names]
+    return [pack_command(("HSET", f"{prefix}hset:{name}", "state", "Active")) for name in names]
 
 
 def _empty(prefix: str, names: list[str]) -> list[bytes]:
-    return [encode("FCALL", "bench_empty", 1, f"{prefix}empty:{name}") for name in names]
+    return [pack_command(("FCALL", "bench_empty", 1, f"{prefix}empty:{name}")) for name in names]
 
 
 def _handwritten(prefix: str, names: list[str]) -> list[bytes]:
     root = peer_root(prefix)
-    return [encode("FCALL", "bench_entitle", 1, root, name, TOKEN, now) for now in PHASES for name in names]
+    return [pack_command(("FCALL", "bench_entitle", 1, root, name, TOKEN, now)) for now in PHASES for name in names]
 
 
 def _fire(prefix: str, names: list[str]) -> list[bytes]:
     root = f"{prefix}{{activation:0}}"
     return [
-        encode("FCALL", "sb_fire", 1, root, name, "entitle", PAYLOAD, "", "", "", "", now)
+        pack_command(("FCALL", "sb_fire", 1, root, name, "entitle", PAYLOAD, "", "", "", "", now))
         for now in PHASES
         for name in names
     ]
 
 
-COMMANDS = {"hset": _hset, "empty": _empty, "handwritten": _handwritten, "fire": _fire}
+COMMANDS = {"HSET": _hset, "empty": _empty, "hand-written": _handwritten, "fire": _fire}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from statistics import median
 
 from benchmarks.report import Aim, Row, Section
 from machines.engine import Engine
 
-from .place import Place, count_calls, reset
+from .place import Place, count_calls, reset, time_calls
 
 DOOR = {
     "id": "door",
@@ -20,13 +19,12 @@ INSTANCES, BATCH, BATCHES, SINGLES = 480, 240, 60, 4000
 PARTITIONS = (1, 12, 48)
 
 
-def measure(one: Place, many: Place) -> tuple[Section, list[Aim]]:
+def measure(one: Place, many: Place) -> Section:
     rows = [row for partitions in PARTITIONS for place in (one, many) for row in _measure(place, partitions)]
     ratio = _compare_singles(many)
     note = f"Single calls: median, one client; on the cluster {ratio:.1f} x as long as a bare FCALL at its node."
-    return Section("Steps by nodes and partitions", rows, note), [
-        Aim("a single call on the cluster, times as long as a bare FCALL at its node", 1.6, ratio, at_most=True)
-    ]
+    aim = Aim("a single call on the cluster, times as long as a bare FCALL at its node", 1.6, ratio, at_most=True)
+    return Section("Steps by nodes and partitions", rows, note, [aim])
 
 
 def _measure(place: Place, partitions: int) -> list[Row]:
@@ -38,7 +36,7 @@ def _measure(place: Place, partitions: int) -> list[Row]:
             engine.fire_many([("door", ids[(number * BATCH + n) % INSTANCES], "move") for n in range(BATCH)])
         took = time.perf_counter() - started
         calls, spent = count_calls(engine, "fcall")
-        single = _time(lambda n: engine.fire("door", ids[n % INSTANCES], "move"))
+        single = time_calls(lambda n: engine.fire("door", ids[n % INSTANCES], "move"), SINGLES)
         asked, _ = count_calls(engine, "command|getkeys")
     title = f"{place.title}, {partitions} partition{'s' * (partitions > 1)}"
     return [
@@ -55,16 +53,6 @@ def _create(engine: Engine) -> list[str]:
     return ids
 
 
-def _time(call: Callable[[int], object], times: int = SINGLES) -> float:
-    """The median of so many calls, in seconds."""
-    taken = []
-    for number in range(times):
-        began = time.perf_counter()
-        call(number)
-        taken.append(time.perf_counter() - began)
-    return median(taken)
-
-
 def _compare_singles(place: Place) -> float:
     """A fire by the engine, times a bare FCALL sent straight to the node of its partition; in turn."""
     with place.engine(12) as engine:
@@ -79,6 +67,6 @@ def _compare_singles(place: Place) -> float:
 
         ratios = []
         for _ in range(5):
-            ours = _time(lambda n: engine.fire("door", ids[n % INSTANCES], "move"), 800)
-            ratios.append(ours / _time(bare, 800))
+            ours = time_calls(lambda n: engine.fire("door", ids[n % INSTANCES], "move"), 800)
+            ratios.append(ours / time_calls(bare, 800))
         return median(ratios)

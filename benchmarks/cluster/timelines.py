@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import redis
 
@@ -68,34 +69,30 @@ def _fire(engine: Engine, id: str, load: Load, stop: threading.Event) -> None:
         load.acknowledged, load.worst, last = load.acknowledged + 1, max(load.worst, now - last), now
 
 
-def fail_over(place: Place, cluster: Cluster) -> tuple[Section, list[Aim]]:
-    rows, aims = [], []
+def fail_over(place: Place, cluster: Cluster) -> Section:
+    section = Section("A primary goes away", [], f"{THREADS} threads fire without pause; node timeout 2 s.")
     for title, act in (
         ("CLUSTER FAILOVER of the owner of slot 0", lambda: cluster.fail_over(cluster.owner_of(0))),
         ("SIGKILL of the owner of slot 0", lambda: cluster.owner_of(0).kill()),
     ):
-        row, more = _watch(place, title, act, 12.0)
-        rows.append(row)
-        aims += more
+        _watch(section, place, title, act, 12.0)
         cluster.revive()
         cluster.wait_settled()
-    return Section("A primary goes away", rows, f"{THREADS} threads fire without pause; node timeout 2 s."), aims
+    return section
 
 
-def reshard(place: Place, cluster: Cluster) -> tuple[Section, list[Aim]]:
+def reshard(place: Place, cluster: Cluster) -> Section:
     slot = crc16(b"counter:0") % 16384
-    rows, aims = [], []
+    section = Section("A slot moves", [], f"{THREADS} threads fire without pause; 1,200 instances in the slot.")
     for title, move in (
         ("CLUSTER MIGRATESLOTS of a busy slot", _migrate),
         ("key by key, as redis-cli --cluster reshard", _move_keys),
     ):
-        row, more = _watch(place, title, lambda move=move: move(cluster, slot), 8.0)
-        rows.append(row)
-        aims += more
-    return Section("A slot moves", rows, f"{THREADS} threads fire without pause; 1,200 instances in the slot."), aims
+        _watch(section, place, title, partial(move, cluster, slot), 8.0)
+    return section
 
 
-def _watch(place: Place, title: str, act: Callable[[], object], seconds: float) -> tuple[Row, list[Aim]]:
+def _watch(section: Section, place: Place, title: str, act: Callable[[], object], seconds: float) -> None:
     with place.engine(PARTITIONS) as engine:
         engine.publish(COUNTER)
         ids = [id for id in (f"c{n}" for n in range(40000)) if crc16(id.encode()) % PARTITIONS == 0][:1200]
@@ -120,9 +117,9 @@ def _watch(place: Place, title: str, act: Callable[[], object], seconds: float) 
     steps = sum(load.acknowledged for load in loads.values())
     note = f"{steps:,} steps; errors: {told}; lost {lost}, doubled {doubled}; took {took:.2f} s"
     worst = max(load.worst for load in loads.values())
-    aims = [Aim(f"{title}: final errors", 0, errors["final"], at_most=True)]
-    aims.append(Aim(f"{title}: steps doubled", 0, doubled, at_most=True))
-    return Row(f"{title}: longest pause", worst, unit="s", note=note), aims
+    section.rows.append(Row(f"{title}: longest pause", worst, unit="s", note=note))
+    section.aims.append(Aim(f"{title}: final errors", 0, errors["final"], at_most=True))
+    section.aims.append(Aim(f"{title}: steps doubled", 0, doubled, at_most=True))
 
 
 def _ends(cluster: Cluster, slot: int) -> tuple[redis.Redis, redis.Redis, int]:

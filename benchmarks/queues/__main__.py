@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import tempfile
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from benchmarks import report
 from benchmarks.report import Aim, Section
-from benchmarks.stage import name_of
-from machines.server import Server
+from benchmarks.stage import name_of, server
 
 from . import contenders, idle, installed, latency, million, mixed, processes, throughput
 from .contenders import Contender
@@ -22,40 +20,35 @@ from .stage import Stage
 from .trial import trial
 
 PARTS = ("throughput", "processes", "latency", "idle", "mixed", "million")
+USUAL = {"rounds": 3, "share": 1.0, "million": 1_000_000}
+QUICK = {"rounds": 1, "share": 0.2, "million": 50_000}
 
 
 def main() -> None:
     given = _arguments()
     started, load = time.monotonic(), os.getloadavg()[0]
-    with (
-        tempfile.TemporaryDirectory(prefix="signalbox-bench-") as folder,
-        Server(Path(folder), persistent=False) as server,
-    ):
-        stage = Stage(server.url)
-        field, missing = _field(server.url, given)
+    with server(None) as url:
+        stage = Stage(url)
+        field, missing = _field(url, given)
         field, unfit = trial(stage, field)
         missing += unfit
         print("\n".join(missing), flush=True)
         parts = _parts(stage, field, given)
-        sections = [_shown(parts[name]()) for name in given.parts]
+        sections = [report.show(parts[name]()) for name in given.parts]
         name = name_of(stage.client)
-    found, took = aims(sections), time.monotonic() - started
-    print("\n" + "\n".join(map(str, found)))
-    print(f"\n{name}, {took:.0f} seconds" + "".join(f"\n{word}" for word in missing))
-    if set(given.parts) == set(PARTS) and not (given.dry or given.only or given.quick):
-        loads = f"{load:.1f} before the run, {os.getloadavg()[0]:.1f} at its end"
-        notes = [
-            f"Measured: {', '.join(installed.versions())}.",
-            *missing,
-            f"Load of the machine: {loads}.",
-        ]
-        report.write("Queues", merge_sections(sections), found, name, took, command=_command(given), notes=notes)
-        print(f"written to {report.RESULTS.name}")
+    for section in sections:
+        section.aims += aims(section)
+    notes = [
+        f"Measured: {', '.join(installed.versions())}.",
+        *missing,
+        f"Load of the machine: {load:.1f} before the run, {os.getloadavg()[0]:.1f} at its end.",
+    ]
+    keep = set(given.parts) == set(PARTS) and not (given.dry or given.only or given.quick)
+    report.finish("Queues", merge_sections(sections), name, started, keep=keep, command=_command(given), notes=notes)
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.queues", description=__doc__)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser = report.make_parser("benchmarks.queues", __doc__, PARTS)
     parser.add_argument(
         "--quick", action="store_true", help="two or three minutes: one of each family, few jobs, one round"
     )
@@ -66,17 +59,12 @@ def _arguments() -> argparse.Namespace:
         "--only", nargs="+", default=[], metavar="WORD", help="contenders whose title has a word of these"
     )
     parser.add_argument("--ours", type=shlex.split, default=[], metavar="OPTIONS", help="further ones for our worker")
-    parser.add_argument("--dry", action="store_true", help="leave RESULTS.md as it is")
-    given = parser.parse_args()
-    for name, whole, quick in (("rounds", 3, 1), ("share", 1.0, 0.2), ("million", 1_000_000, 50_000)):
-        if getattr(given, name) is None:
-            setattr(given, name, quick if given.quick else whole)
-    return given
+    parser.set_defaults(**(QUICK if "--quick" in sys.argv else USUAL))
+    return parser.parse_args()
 
 
 def _command(given: argparse.Namespace) -> str:
-    said = {"rounds": 3, "share": 1.0, "million": 1_000_000}
-    words = [f"--{name} {getattr(given, name):g}" for name, usual in said.items() if getattr(given, name) != usual]
+    words = [f"--{name} {getattr(given, name):g}" for name, usual in USUAL.items() if getattr(given, name) != usual]
     return f'make bench-queues ARGS="{" ".join(words)}"' if words else "make bench-queues"
 
 
@@ -100,23 +88,17 @@ def _field(url: str, given: argparse.Namespace) -> tuple[list[Contender], list[s
 def _parts(stage: Stage, field: Sequence[Contender], given: argparse.Namespace) -> dict:
     long = [each for each in field if each.ours or each.title.startswith("BullMQ")]
     long = [each for each in long if each.title.endswith(("50", "50 at a time"))]
-    several = [
-        each for each in field if not each.title.endswith("one at a time")
-    ]  # there the slow job holds up all others
+    # one at a time, a slow job holds up all others
+    several = [each for each in field if not each.title.endswith("one at a time")]
     jobs, seconds = (60, 4.0) if given.quick else (latency.JOBS, idle.SECONDS)
     return {
-        "throughput": lambda: throughput.Throughput(stage, field, given.share).section(given.rounds),
-        "processes": lambda: processes.Processes(stage, long, given.share).section(given.rounds),
-        "latency": lambda: latency.Latency(stage, field, jobs).section(given.rounds),
-        "idle": lambda: idle.Idle(stage, field, seconds).section(),
-        "mixed": lambda: mixed.Mixed(stage, several).section(given.rounds),
-        "million": lambda: million.Million(stage, long, given.million).section(),
+        "throughput": lambda: throughput.measure(stage, field, given.share, given.rounds),
+        "processes": lambda: processes.measure(stage, long, given.share, given.rounds),
+        "latency": lambda: latency.measure(stage, field, given.rounds, jobs),
+        "idle": lambda: idle.measure(stage, field, seconds),
+        "mixed": lambda: mixed.measure(stage, several, given.rounds),
+        "million": lambda: million.measure(stage, long, given.million),
     }
-
-
-def _shown(section: Section) -> Section:
-    print(report.text([section]), flush=True)
-    return section
 
 
 def merge_sections(sections: Sequence[Section]) -> list[Section]:
@@ -128,7 +110,8 @@ def merge_sections(sections: Sequence[Section]) -> list[Section]:
             contender, _, part = row.title.partition(": ")
             rows.append(replace(row, title=f"{contender}: {COLUMNS[section.title]}{part}"))
     notes = " ".join(section.note for section in single)
-    return [Section("One worker process", rows, notes), *[each for each in sections if each not in single]]
+    reached = report.list_aims(single)
+    return [Section("One worker process", rows, notes, reached), *[each for each in sections if each not in single]]
 
 
 COLUMNS = {
@@ -139,26 +122,20 @@ COLUMNS = {
 }
 
 
-def aims(sections: Sequence[Section]) -> list[Aim]:
+def aims(section: Section) -> Iterator[Aim]:
     """What our worker should reach, by the figures of this run."""
-    found = []
-    for section in sections:
-        for row in section.rows:
-            if row.title.startswith("Signalbox"):
-                found += _aims_of(section.title, row)
-    return found
-
-
-def _aims_of(title: str, row: report.Row) -> list[Aim]:
-    what = f"{row.title}, {title}"
-    if title == throughput.TITLE:
-        return [Aim(f"{row.title} against {peer}", 1.0, ratio) for peer, ratio in row.ratios.items()]
-    if title == million.TITLE:
-        if row.unit == "ms":
-            return [Aim(f"{row.title}, against {part}", 2.0, ratio, at_most=True) for part, ratio in row.ratios.items()]
-        return [Aim(f"{row.title} against {part}", 0.95, ratio) for part, ratio in row.ratios.items()]
-    most = AT_MOST.get((title, row.title.rpartition(": ")[2] if ": " in row.title else ""))
-    return [] if most is None else [Aim(f"{what} ({row.unit})", most, row.rate, at_most=True)]
+    for row in section.rows:
+        if not row.title.startswith("Signalbox"):
+            continue
+        for peer, ratio in row.ratios.items():
+            if section.title == throughput.TITLE:
+                yield Aim(f"{row.title} against {peer}", 1.0, ratio)
+            elif section.title == million.TITLE:
+                bound = 2.0 if row.unit == "ms" else 0.95
+                yield Aim(f"{row.title} against {peer}", bound, ratio, at_most=row.unit == "ms")
+        most = AT_MOST.get((section.title, row.title.rpartition(": ")[2] if ": " in row.title else ""))
+        if most is not None:
+            yield Aim(f"{row.title}, {section.title} ({row.unit})", most, row.rate, at_most=True)
 
 
 AT_MOST = {

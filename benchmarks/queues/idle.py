@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import redis
@@ -41,7 +41,7 @@ class Sent:
             time.sleep(0.001)
 
     def _read(self) -> None:
-        with suppress(redis.RedisError, OSError, ValueError):  # its connection is closed under it
+        with contextlib.suppress(redis.RedisError, OSError, ValueError):  # its connection is closed under it
             for command in self._monitor.listen():
                 self.count += command["client_type"] != "lua" and not command["command"].startswith("INFO")
 
@@ -49,32 +49,31 @@ class Sent:
         self._client.close()
 
 
-class Idle:
-    def __init__(self, stage: Stage, contenders: Sequence[Contender], seconds: float = SECONDS) -> None:
-        self._stage = stage
-        self._contenders = contenders
-        self._seconds = seconds
+def watch(urls: Sequence[str], seconds: float, *counters: Callable[[], float]) -> list[float]:
+    """Return the commands that clients sent the servers in a second, and by how much each counter grew in one."""
+    with contextlib.ExitStack() as stack:
+        sent = [stack.enter_context(Sent(url)) for url in urls]
+        before, began = [read() for read in counters], time.monotonic()
+        time.sleep(seconds)
+        took = time.monotonic() - began
+        grown = [read() - start for read, start in zip(counters, before, strict=True)]
+        return [each / took for each in (sum(each.count for each in sent), *grown)]
 
-    def section(self) -> Section:
-        rows = [row for each in self._contenders for row in self._rows(each)]
-        return Section(
-            TITLE, rows, f"Idle: over {self._seconds:.0f} seconds, % of a core; in all: with commands inside functions."
-        )
 
-    def _rows(self, contender: Contender) -> list[Row]:
-        self._stage.clear(contender)
-        self._stage.produce(contender, "many", 1)
-        with self._stage.worker(contender, 1) as worker:
-            worker.stamps()
-            time.sleep(SETTLE)
-            with Sent(self._stage.url) as sent:
-                commands, spent, began = self._stage.commands(), worker.cpu(), time.monotonic()
-                time.sleep(self._seconds)
-                took = time.monotonic() - began
-                share = (worker.cpu() - spent) / took * 100
-                ran = (self._stage.commands() - commands) / took
-                calls = sent.count / took
-        return [
-            Row(f"{contender.title}: CPU", share, unit="%"),
-            Row(f"{contender.title}: commands sent", calls, note=f"{ran:,.1f} in all"),
-        ]
+def measure(stage: Stage, contenders: Sequence[Contender], seconds: float = SECONDS) -> Section:
+    rows = [row for each in contenders for row in _measure(stage, each, seconds)]
+    note = f"Idle: over {seconds:.0f} seconds, % of a core; in all: with commands inside functions."
+    return Section(TITLE, rows, note)
+
+
+def _measure(stage: Stage, contender: Contender, seconds: float) -> list[Row]:
+    stage.clear(contender)
+    stage.produce(contender, "many", 1)
+    with stage.worker(contender, 1) as worker:
+        worker.stamps()
+        time.sleep(SETTLE)
+        sent, cpu, ran = watch([stage.url], seconds, worker.cpu, stage.commands)
+    return [
+        Row(f"{contender.title}: CPU", cpu * 100, unit="%"),
+        Row(f"{contender.title}: commands sent", sent, note=f"{ran:,.1f} in all"),
+    ]

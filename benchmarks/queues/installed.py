@@ -21,49 +21,48 @@ class Missing(Exception):
     """A peer cannot be measured here; the text says why."""
 
 
-def python(requirements: Path = REQUIREMENTS, interpreter: str = sys.executable) -> Path:
-    """The interpreter of the virtual environment that holds the peers written in Python, made by ``interpreter``."""
-    version = subprocess.run([interpreter, "-VV"], capture_output=True).stdout
-    folder = CACHE / f"venv-{_digest(requirements.read_bytes(), version)}"
+def python() -> Path:
+    """The interpreter of the virtual environment that holds the peers written in Python."""
+    folder = CACHE / f"venv-{_digest(REQUIREMENTS.read_bytes(), sys.version.encode())}"
     if not (folder / "installed").exists():
-        print(f"installing {requirements.name} into {folder}", flush=True)
+        print(f"installing {REQUIREMENTS.name} into {folder}", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
-        _run([interpreter, "-m", "venv", folder])
+        _run([sys.executable, "-m", "venv", folder])
         pip = [folder / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
-        _run([*pip, "-r", requirements])
+        _run([*pip, "-r", REQUIREMENTS])
         (folder / "installed").touch()
     return folder / "bin" / "python"
 
 
-def node(peers: Path = PEERS, script: str = NODE_SCRIPT) -> Path:
-    """The folder in which ``node bullmq.js``, or another script of the folder ``peers``, works."""
+def node() -> Path:
+    """The folder in which ``node bullmq.js`` works."""
     for program in ("node", "npm"):
         if shutil.which(program) is None:
             raise Missing(f"there is no {program} on PATH (Debian: apt-get install nodejs npm)")
-    package = peers / "package.json"
+    package = PEERS / "package.json"
     folder = CACHE / f"node-{_digest(package.read_bytes())}"
     if not (folder / "installed").exists():
-        print(f"installing {', '.join(_pinned_in_node(peers))} into {folder}", flush=True)
+        print(f"installing {', '.join(_pinned_in_node())} into {folder}", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         shutil.copy(package, folder)
         _run(["npm", "install", "--no-audit", "--no-fund", "--silent"], cwd=folder)
         (folder / "installed").touch()
-    shutil.copy(peers / script, folder)
+    shutil.copy(PEERS / NODE_SCRIPT, folder)
     return folder
 
 
-def versions(requirements: Path = REQUIREMENTS, peers: Path = PEERS) -> list[str]:
+def versions() -> list[str]:
     """What is measured, by the files that pin it."""
-    pins = re.findall(r"^([a-z-]+)(?:\[\w+\])?==(\S+)", requirements.read_text(encoding="utf-8"), re.MULTILINE)
-    found = [f"{name} {version}" for name, version in pins] + _pinned_in_node(peers)
+    pins = re.findall(r"^([a-z-]+)(?:\[\w+\])?==(\S+)", REQUIREMENTS.read_text(encoding="utf-8"), re.MULTILINE)
+    found = [f"{name} {version}" for name, version in pins] + _pinned_in_node()
     if shutil.which("node"):
         found.append("Node " + subprocess.run(["node", "--version"], capture_output=True, text=True).stdout.strip())
     return found
 
 
-def _pinned_in_node(peers: Path) -> list[str]:
-    dependencies = json.loads((peers / "package.json").read_text(encoding="utf-8"))["dependencies"]
+def _pinned_in_node() -> list[str]:
+    dependencies = json.loads((PEERS / "package.json").read_text(encoding="utf-8"))["dependencies"]
     return [f"{name} {version}" for name, version in dependencies.items()]
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import chain
 
 from benchmarks.report import Row, Section
+from benchmarks.rounds import interleave
 
 from .contenders import Contender
 from .stage import Stage
@@ -15,38 +18,28 @@ WARM = 20  # of them, not counted
 MEAN = 40  # ms between two jobs: every worker here is done with one long before the next
 
 
-class Latency:
+def measure(stage: Stage, contenders: Sequence[Contender], rounds: int, jobs: int = JOBS) -> Section:
     """All rounds of a contender are put together: a p99 of few values would be the worst of them."""
-
-    def __init__(self, stage: Stage, contenders: Sequence[Contender], jobs: int = JOBS) -> None:
-        self._stage = stage
-        self._contenders = contenders
-        self._jobs = jobs
-
-    def section(self, rounds: int) -> Section:
-        waits: dict[str, list[float]] = {each.title: [] for each in self._contenders}
-        for number in range(rounds):
-            for each in reversed(self._contenders) if number % 2 else self._contenders:
-                waits[each.title] += self._waits(each)
-        rows = [
-            row
-            for title, found in waits.items()
-            for row in (
-                Row(f"{title}: p50", at(found, 0.50), unit="ms"),
-                Row(f"{title}: p99", at(found, 0.99), unit="ms"),
-            )
+    found = interleave(rounds, {each.title: partial(_measure, stage, each, jobs) for each in contenders})
+    rows = []
+    for title, measured in found.items():
+        waits = list(chain(*measured.rates))
+        rows += [
+            Row(f"{title}: p50", at(waits, 0.50), unit="ms"),
+            Row(f"{title}: p99", at(waits, 0.99), unit="ms"),
         ]
-        note = f"{len(next(iter(waits.values())))} jobs, one every {MEAN} ms or so, from enqueue to start."
-        return Section(TITLE, rows, note)
+    note = f"{(jobs - WARM) * rounds} jobs, one every {MEAN} ms or so, from enqueue to start."
+    return Section(TITLE, rows, note)
 
-    def _waits(self, contender: Contender) -> list[float]:
-        self._stage.clear(contender)
-        self._stage.produce(contender, "many", 1)
-        with self._stage.worker(contender, self._jobs + 1) as worker:
-            self._stage.wait_finished(contender, 1)  # it has started
-            self._stage.produce(contender, "paced", self._jobs, MEAN)
-            stamped = worker.stamps()
-        return [(started - sent) / 1e6 for started, sent in stamped.jobs[WARM + 1 :]]
+
+def _measure(stage: Stage, contender: Contender, jobs: int) -> list[float]:
+    stage.clear(contender)
+    stage.produce(contender, "many", 1)
+    with stage.worker(contender, jobs + 1) as worker:
+        stage.wait_finished(contender, 1)  # it has started
+        stage.produce(contender, "paced", jobs, MEAN)
+        stamped = worker.stamps()
+    return [(started - sent) / 1e6 for started, sent in stamped.jobs[WARM + 1 :]]
 
 
 def at(values: Sequence[float], share: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 from benchmarks.report import Row, Section
@@ -17,47 +18,41 @@ TAKES, BATCH = 25, 100
 SHARE = 20  # the first and the last of so many parts are compared: 50,000 of a million
 
 
-class Million:
-    def __init__(self, stage: Stage, contenders: Sequence[Contender], jobs: int) -> None:
-        self._stage = stage
-        self._contenders = contenders
-        self._jobs = jobs
+def measure(stage: Stage, contenders: Sequence[Contender], jobs: int) -> Section:
+    rows = [row for each in contenders for row in _measure(stage, each, jobs)]
+    return Section(TITLE, rows, f"{jobs:,} jobs enqueued beforehand, one worker process.")
 
-    def section(self) -> Section:
-        rows = [row for each in self._contenders for row in self._rows(each)]
-        return Section(TITLE, rows, f"{self._jobs:,} jobs enqueued beforehand, one worker process.")
 
-    def _rows(self, contender: Contender) -> list[Row]:
-        takes = self._takes(contender, SHORT) if contender.ours else []
-        self._stage.clear(contender)
-        self._stage.produce(contender, "many", self._jobs)
+def _measure(stage: Stage, contender: Contender, jobs: int) -> list[Row]:
+    takes = []
+    for waiting in (SHORT, jobs) if contender.ours else (jobs,):
+        stage.clear(contender)
+        stage.produce(contender, "many", waiting)
         if contender.ours:
-            takes += self._takes(contender, self._jobs, takes[0].rate)
-        with self._stage.worker(contender, self._jobs) as worker:
-            moments = worker.stamps().moments
-            self._stage.wait_finished(contender, self._jobs)
-        first, last = ends(moments, self._jobs // SHARE)
-        whole = (len(moments) - 1) / ((moments[-1] - moments[0]) / 1e9)
-        return [
-            Row(f"{contender.title}: the first {self._jobs // SHARE:,}", first),
-            Row(f"{contender.title}: the last {self._jobs // SHARE:,}", last, {"the first": last / first}),
-            Row(f"{contender.title}: all", whole),
-            *takes,
-        ]
+            takes.append(Row(f"a take of {BATCH} with {waiting:,} waiting", _take(stage), unit="ms"))
+    if takes:
+        takes[1].ratios[f"with {SHORT:,} waiting"] = takes[1].rate / takes[0].rate
+    with stage.worker(contender, jobs) as worker:
+        moments = worker.stamps().moments
+        stage.wait_finished(contender, jobs)
+    first, last = ends(moments, jobs // SHARE)
+    rows = [
+        Row(f"the first {jobs // SHARE:,}", first),
+        Row(f"the last {jobs // SHARE:,}", last, {"the first": last / first}),
+        Row("all", (len(moments) - 1) / ((moments[-1] - moments[0]) / 1e9)),
+    ]
+    return [replace(row, title=f"{contender.title}: {row.title}") for row in (*rows, *takes)]
 
-    def _takes(self, contender: Contender, waiting: int, short: float = 0.0) -> list[Row]:
-        """How long one call that takes a hundred jobs lasts; they go back afterwards."""
-        if not short:
-            self._stage.clear(contender)
-            self._stage.produce(contender, "many", waiting)
-        found = []
-        for _ in range(TAKES):
-            began = time.perf_counter()
-            jobs = self._stage.take(BATCH)
-            found.append((time.perf_counter() - began) * 1000)
-            self._stage.hand_back(jobs)
-        ratios = {f"with {SHORT:,} waiting": median(found) / short} if short else {}
-        return [Row(f"{contender.title}: a take of {BATCH} with {waiting:,} waiting", median(found), ratios, unit="ms")]
+
+def _take(stage: Stage) -> float:
+    """How many ms one call that takes a hundred jobs lasts; they go back afterwards."""
+    found = []
+    for _ in range(TAKES):
+        began = time.perf_counter()
+        jobs = stage.take(BATCH)
+        found.append((time.perf_counter() - began) * 1000)
+        stage.hand_back(jobs)
+    return median(found)
 
 
 def ends(moments: Sequence[int], count: int) -> tuple[float, float]:

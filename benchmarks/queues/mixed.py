@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
-from statistics import median
 
 from benchmarks.report import Row, Section
+from benchmarks.rounds import interleave
 
 from .contenders import Contender
 from .stage import Stage
@@ -17,27 +18,18 @@ JOBS = 1000
 SECONDS = 2.0
 
 
-class Mixed:
-    def __init__(self, stage: Stage, contenders: Sequence[Contender]) -> None:
-        self._stage = stage
-        self._contenders = contenders
+def measure(stage: Stage, contenders: Sequence[Contender], rounds: int) -> Section:
+    found = interleave(rounds, {each.title: partial(_measure, stage, each) for each in contenders})
+    rows = [Row(title, pauses.rate, unit="ms") for title, pauses in found.items()]
+    note = "Pause: the longest time without a start, while one job of a thousand sleeps two seconds."
+    return Section(TITLE, rows, note)
 
-    def section(self, rounds: int) -> Section:
-        found: dict[str, list[float]] = {each.title: [] for each in self._contenders}
-        for number in range(rounds):
-            for each in reversed(self._contenders) if number % 2 else self._contenders:
-                found[each.title].append(self._longest(each))
-        rows = [Row(title, median(pauses), unit="ms") for title, pauses in found.items()]
-        return Section(
-            TITLE, rows, "Pause: the longest time without a start, while one job of a thousand sleeps two seconds."
-        )
 
-    def _longest(self, contender: Contender) -> float:
-        self._stage.clear(contender)
-        self._stage.produce(contender, "mixed", JOBS, SECONDS)
-        with self._stage.worker(contender, JOBS + 1) as worker:
-            stamped = worker.stamps()
-        return longest_pause(stamped)
+def _measure(stage: Stage, contender: Contender) -> float:
+    stage.clear(contender)
+    stage.produce(contender, "mixed", JOBS, SECONDS)
+    with stage.worker(contender, JOBS + 1) as worker:
+        return longest_pause(worker.stamps())
 
 
 def longest_pause(stamped: Stamped) -> float:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from benchmarks.report import Row, Section
 from benchmarks.rounds import interleave
@@ -23,59 +24,46 @@ PATIENCE = 120.0  # seconds
 LOOK = 0.002
 
 
-class Processes:
-    """``contenders``: those whose command is started once for each process; of ours one command starts them all."""
+def measure(stage: Stage, contenders: Sequence[Contender], share: float, rounds: int) -> Section:
+    """The command of a contender is started once for each process; of ours one command starts them all."""
+    runs = {_name(each, n): partial(_measure, stage, each, n, share) for each in contenders for n in NUMBERS}
+    found, rows = interleave(rounds, runs), []
+    for each in contenders:
+        one, many = (found[_name(each, number)] for number in NUMBERS)
+        rows += [Row(one.name, one.rate), Row(many.name, many.rate, {"one process": many.against(one)})]
+    return Section(TITLE, rows, "All have started before; counted from a tenth of the jobs done to nine tenths.")
 
-    def __init__(self, stage: Stage, contenders: Sequence[Contender], share: float = 1.0) -> None:
-        self._stage = stage
-        self._contenders = contenders
-        self._share = share
 
-    def section(self, rounds: int) -> Section:
-        runs = {
-            self._title(each, number): self._measured(each, number) for each in self._contenders for number in NUMBERS
-        }
-        found = interleave(rounds, runs)
-        rows = []
-        for each in self._contenders:
-            one, many = (found[self._title(each, number)] for number in NUMBERS)
-            rows += [Row(one.name, one.rate), Row(many.name, many.rate, {"one process": many.against(one)})]
-        return Section(TITLE, rows, "All have started before; counted from a tenth of the jobs done to nine tenths.")
+def _name(contender: Contender, number: int) -> str:
+    return f"{contender.title}: {number} {'process' if number == 1 else 'processes'}"
 
-    @staticmethod
-    def _title(contender: Contender, number: int) -> str:
-        return f"{contender.title}: {number} {'process' if number == 1 else 'processes'}"
 
-    def _measured(self, contender: Contender, number: int) -> Callable[[], float]:
-        jobs = max(1000, int(contender.jobs * self._share))
-        if contender.ours:
-            commands = [replace(contender, work=(*contender.work, "--processes", str(number)))]
-        else:
-            commands = [contender] * number
+def _measure(stage: Stage, contender: Contender, number: int, share: float) -> float:
+    jobs = max(1000, int(contender.jobs * share))
+    commands = [contender] * number
+    if contender.ours:
+        commands = [replace(contender, work=(*contender.work, "--processes", str(number)))]
+    stage.clear(contender)
+    with contextlib.ExitStack() as stack:
+        workers = [stack.enter_context(stage.worker(command, jobs + 1)) for command in commands]
+        for worker in workers:
+            worker.settle()
+        for worker in workers:
+            worker.halt()
+        stage.produce(contender, "many", jobs)
+        for worker in workers:
+            worker.go_on()
+        began, first = _wait(stage, contender, jobs * 9 // 10)
+        ended, last = _wait(stage, contender, jobs // 10)
+        stage.wait_finished(contender, jobs)
+    return (first - last) / (ended - began)
 
-        def run() -> float:
-            self._stage.clear(contender)
-            with contextlib.ExitStack() as stack:
-                workers = [stack.enter_context(self._stage.worker(command, jobs + 1)) for command in commands]
-                for worker in workers:
-                    worker.settle()
-                for worker in workers:
-                    worker.halt()
-                self._stage.produce(contender, "many", jobs)
-                for worker in workers:
-                    worker.go_on()
-                began, first = self._wait(contender, jobs * 9 // 10)
-                ended, last = self._wait(contender, jobs // 10)
-                self._stage.wait_finished(contender, jobs)
-            return (first - last) / (ended - began)
 
-        return run
-
-    def _wait(self, contender: Contender, left: int) -> tuple[float, int]:
-        """Waits until at most so many jobs are open; answers the moment and how many are."""
-        deadline = time.monotonic() + PATIENCE
-        while (now := self._stage.open(contender)) > left:
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"{contender.title}: {now} jobs are still open")
-            time.sleep(LOOK)
-        return time.monotonic(), now
+def _wait(stage: Stage, contender: Contender, left: int) -> tuple[float, int]:
+    """Waits until at most so many jobs are open; answers the moment and how many are."""
+    deadline = time.monotonic() + PATIENCE
+    while (now := stage.open(contender)) > left:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{contender.title}: {now} jobs are still open")
+        time.sleep(LOOK)
+    return time.monotonic(), now

@@ -71,11 +71,6 @@ class Stage:
             raise RuntimeError(f"{contender.title}: {done} of {jobs} instances have moved")
         return moment
 
-    def cpu(self) -> float:
-        """Seconds of CPU the server has used."""
-        used = self.client.info("cpu")
-        return float(used["used_cpu_user"]) + float(used["used_cpu_sys"])
-
     def commands(self) -> int:
         """Commands the server has ever run, those inside functions and scripts included."""
         rows = self.client.info("commandstats")

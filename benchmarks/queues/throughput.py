@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 
 from benchmarks.report import Row, Section
 from benchmarks.rounds import interleave
+from benchmarks.stage import read_server_cpu
 
 from .contenders import Contender
 from .stage import Stage
@@ -26,39 +28,31 @@ class Spent:
         return f"worker {median(self.worker):,.0f}, server {median(self.server):,.0f}"
 
 
-class Throughput:
-    def __init__(self, stage: Stage, contenders: Sequence[Contender], share: float = 1.0) -> None:
-        self._stage = stage
-        self._contenders = contenders
-        self._share = share
-        self._spent = {each.title: Spent() for each in contenders}
+def measure(stage: Stage, contenders: Sequence[Contender], share: float, rounds: int) -> Section:
+    spent = {each.title: Spent() for each in contenders}
+    runs = {each.title: partial(_measure, stage, each, share, spent[each.title]) for each in contenders}
+    found = interleave(rounds, runs)
+    peers = [found[each.title] for each in contenders if not each.ours]
+    best = max(peers, key=lambda peer: peer.rate, default=None)
+    rows = []
+    for each in contenders:
+        row = Row(each.title, found[each.title].rate, note=str(spent[each.title]))
+        if each.ours and best is not None:
+            row.ratios["the fastest peer"] = found[each.title].against(best)
+        rows.append(row)
+    note = f"Worker, server: µs of CPU a job.{f' The fastest peer is {best.name}.' if best else ''}"
+    return Section(TITLE, rows, note)
 
-    def section(self, rounds: int) -> Section:
-        found = interleave(rounds, {each.title: self._measured(each) for each in self._contenders})
-        peers = {each.title: found[each.title] for each in self._contenders if not each.ours}
-        best = max(peers.values(), key=lambda peer: peer.rate, default=None)
-        rows = []
-        for each in self._contenders:
-            row = Row(each.title, found[each.title].rate, note=str(self._spent[each.title]))
-            if each.ours and best is not None:
-                row.ratios["the fastest peer"] = found[each.title].against(best)
-            rows.append(row)
-        note = f"Worker, server: µs of CPU a job.{f' The fastest peer is {best.name}.' if best else ''}"
-        return Section(TITLE, rows, note)
 
-    def _measured(self, contender: Contender) -> Callable[[], float]:
-        spent, jobs = self._spent[contender.title], max(100, int(contender.jobs * self._share))
-
-        def run() -> float:
-            self._stage.clear(contender)
-            self._stage.produce(contender, "many", jobs)
-            served = self._stage.cpu()
-            with self._stage.worker(contender, jobs) as worker:
-                stamped = worker.stamps()
-                ended = self._stage.wait_finished(contender, jobs)
-            counted = jobs - stamped.warm
-            spent.worker.append(stamped.cpu / 1000 / counted)
-            spent.server.append((self._stage.cpu() - served) * 1e6 / jobs)
-            return counted / ((ended - stamped.moments[stamped.warm]) / 1e9)
-
-        return run
+def _measure(stage: Stage, contender: Contender, share: float, spent: Spent) -> float:
+    jobs = max(100, int(contender.jobs * share))
+    stage.clear(contender)
+    stage.produce(contender, "many", jobs)
+    served = read_server_cpu(stage.client)
+    with stage.worker(contender, jobs) as worker:
+        stamped = worker.stamps()
+        ended = stage.wait_finished(contender, jobs)
+    counted = jobs - stamped.warm
+    spent.worker.append(stamped.cpu / 1000 / counted)
+    spent.server.append((read_server_cpu(stage.client) - served) * 1e6 / jobs)
+    return counted / ((ended - stamped.moments[stamped.warm]) / 1e9)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from benchmarks.process import list_family, read_cpu
 from machines.server import Guarded
 
 from .contenders import Contender
@@ -91,7 +92,7 @@ class Worker:
     def cpu(self) -> float:
         """Seconds of CPU the worker has used so far, with its threads and the processes it started."""
         assert self._process is not None
-        return sum(_spent(pid) for pid in _family(self._process.pid)) / 1e9
+        return read_cpu(self._process.pid)
 
     def settle(self) -> None:
         """Waits until all its processes have started and have nothing to do."""
@@ -115,19 +116,5 @@ class Worker:
 
     def _send(self, what: signal.Signals) -> None:
         assert self._process is not None
-        for pid in _family(self._process.pid):
+        for pid in list_family(self._process.pid):
             os.kill(pid, what)
-
-
-def _family(pid: int) -> list[int]:
-    """A process and all that descend from it."""
-    found = [pid]
-    for each in found:
-        for task in Path(f"/proc/{each}/task").glob("*/children"):
-            found += map(int, task.read_text().split())
-    return found
-
-
-def _spent(pid: int) -> int:
-    """ns; by the scheduler's own account, because clock ticks miss what takes less than one."""
-    return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))

@@ -18,7 +18,6 @@ from .seeding import Seeded
 
 INSTANCES = 1_000_000
 PARTS = ("answers", "sockets", "browser")
-ROUNDS = 5
 
 
 def main() -> None:
@@ -28,58 +27,36 @@ def main() -> None:
         stage = Stage(url)
         stage.set_up()
         seeded = seeding.seed(url, int(INSTANCES * given.share))
-        sections, aims = [_shown(_seeded(seeded))], []
+        sections = [report.show(_seeded(seeded))]
         slices.start_slowlog(stage.engine.client)
-        for found, more in _measured(given, url, stage, seeded):
-            sections.append(_shown(found))
-            aims += more
-        found, more = _longest(stage)
-        sections.append(_shown(found))
-        aims += more
+        sections += map(report.show, _measured(given, url, stage, seeded))
+        sections.append(report.show(_longest(stage)))
         measured_on = name_of(stage.engine.client)
         stage.clear()
-    took = time.monotonic() - started
-    print("\n" + "\n".join(map(str, aims)))
-    if not given.dry:
-        loaded = ", ".join(f"{load:.1f}" for load in os.getloadavg())
-        notes = [f"Load of the machine at the end: {loaded}."]
-        report.write(
-            "Room",
-            sections,
-            aims,
-            measured_on,
-            took,
-            command=f"make bench-room (--share {given.share})",
-            notes=notes,
-        )
-        print(f"written to {report.RESULTS.name}")
+    loaded = ", ".join(f"{load:.1f}" for load in os.getloadavg())
+    notes = [f"Load of the machine at the end: {loaded}."]
+    command = f"make bench-room (--share {given.share})"
+    report.finish("Room", sections, measured_on, started, keep=not given.dry, command=command, notes=notes)
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.room", description=__doc__)
+    parser = report.make_parser("benchmarks.room", __doc__, PARTS)
     parser.add_argument("--url", help="a server to use instead of one of its own; only keys below bench: are touched")
     parser.add_argument("--share", type=float, default=1.0, help="of a million instances")
     parser.add_argument("--clients", type=int, default=sockets.CLIENTS)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--dry", action="store_true", help="leave RESULTS.md as it is")
     return parser.parse_args()
 
 
-def _measured(given: argparse.Namespace, url: str, stage: Stage, seeded: Seeded) -> Iterator[tuple[Section, list[Aim]]]:
+def _measured(given: argparse.Namespace, url: str, stage: Stage, seeded: Seeded) -> Iterator[Section]:
     with Site(url, SIGNALBOX_SOCKETS=str(given.clients)) as site:
         if "answers" in given.parts:
-            seeding.fill_audit(seeded.instances)
-            yield _loaded(*answers.section(site, stage, seeded.members))
+            fill = f"from benchmarks.room.seeding import fill_audit; fill_audit({seeded.instances})"
+            site.run("shell", "-c", fill)
+            yield report.note_load(answers.section(site, stage.engine, seeded.members))
         if "browser" in given.parts:
-            yield _loaded(*browser.section(site, url, seeded.members))
+            yield report.note_load(browser.section(site, url, seeded.members))
         if "sockets" in given.parts:
-            yield _loaded(*sockets.section(site, url, seeded.members, given.clients))
-
-
-def _loaded(section: Section, aims: list[Aim]) -> tuple[Section, list[Aim]]:
-    """With the load of the machine, which others may share, beside the figures."""
-    section.note = f"{section.note} Load {os.getloadavg()[0]:.1f}.".strip()
-    return section, aims
+            yield report.note_load(sockets.section(site, url, seeded.members, given.clients))
 
 
 def _seeded(found: Seeded) -> Section:
@@ -93,18 +70,13 @@ def _seeded(found: Seeded) -> Section:
     return Section(title, rows)
 
 
-def _longest(stage: Stage) -> tuple[Section, list[Aim]]:
+def _longest(stage: Stage) -> Section:
     longest: dict[str, float] = {}
     for ms, name in slices.read_slowlog(stage.engine.client):
         longest[name] = max(ms, longest.get(name, 0.0))
     rows = [Row(name, ms, unit="ms") for name, ms in sorted(longest.items(), key=lambda pair: -pair[1])]
     aim = Aim("longest function of all parts, ms", slices.BOUND, max(longest.values(), default=0.0), at_most=True)
-    return Section("The longest run of each function, in all parts (slowlog)", rows), [aim]
-
-
-def _shown(section: Section) -> Section:
-    print(report.text([section]), flush=True)
-    return section
+    return Section("The longest run of each function, in all parts (slowlog)", rows, aims=[aim])
 
 
 if __name__ == "__main__":

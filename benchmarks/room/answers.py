@@ -7,15 +7,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol
 from urllib.parse import urlsplit
 
+from benchmarks.process import read_cpu
 from benchmarks.report import Aim, Row, Section
 from benchmarks.site import Site
-from benchmarks.stage import Stage
+from benchmarks.stage import read_server_cpu
+from machines.engine import Engine
+from machines.engine.connection import routing
 
 from .fleet import Member
-from .process import Process
 
 WARM = 4  # answers before the clock counts: templates and outlines are read once in a process
 TIMES = 50  # with those before, fewer than a person may ask the palette for in ten seconds
@@ -33,6 +34,10 @@ class Times:
     cpu: float
     server: float
     size: int
+
+    def row(self, title: str) -> Row:
+        note = f"p95 {self.p95:.0f} ms, cpu {self.cpu:.0f} + {self.server:.1f} ms, {self.size / 1000:.0f} kB"
+        return Row(title, self.median, note=note, unit="ms")
 
 
 def pages(members: list[Member]) -> dict[str, Address]:
@@ -71,31 +76,23 @@ def pages(members: list[Member]) -> dict[str, Address]:
     }
 
 
-def section(site: Site, stage: Stage, members: list[Member]) -> tuple[Section, list[Aim]]:
+def section(site: Site, engine: Engine, members: list[Member]) -> Section:
     rows, aims = [], []
     for title, address in pages(members).items():
-        found = measured(site, stage, address)
-        note = f"p95 {found.p95:.0f} ms, cpu {found.cpu:.0f} + {found.server:.1f} ms, {found.size / 1000:.0f} kB"
-        rows.append(Row(title, found.median, note=note, unit="ms"))
+        found = measured(site, engine, address)
+        rows.append(found.row(title))
         aims.append(Aim(f"{title}, ms at p95", LIMIT, found.p95, at_most=True))
     note = f"Medians of {TIMES} answers over one connection; cpu: of the web process and of Redis for one answer."
-    return Section("Answers of the site", rows, note), aims
+    return Section("Answers of the site", rows, note, aims)
 
 
-class Metered(Protocol):
-    """Whatever tells the CPU that the servers used, in seconds."""
-
-    def cpu(self) -> float: ...
-
-
-def measured(site: Site, stage: Metered, address: Address, times: int = TIMES) -> Times:
-    numbers = count()
-    asked = _asked(site, (address(number) for number in numbers))
+def measured(site: Site, engine: Engine, address: Address, times: int = TIMES) -> Times:
+    asked, servers = _asked(site, map(address, count())), routing.list_nodes(engine.client)
     sizes = [next(asked)[1] for _ in range(WARM)]
-    web = Process(site.pid)
-    before, server = web.cpu(), stage.cpu()
+    before, served = read_cpu(site.pid), read_server_cpu(*servers)
     found = sorted(next(asked)[0] for _ in range(times))
-    cpu, server = (web.cpu() - before) / times * 1000, (stage.cpu() - server) / times * 1000
+    cpu = (read_cpu(site.pid) - before) / times * 1000
+    server = (read_server_cpu(*servers) - served) / times * 1000
     return Times(found[len(found) // 2], found[int(len(found) * 0.95)], cpu, server, sizes[-1])
 
 
@@ -105,7 +102,7 @@ def _asked(site: Site, addresses: Iterator[str]) -> Iterator[tuple[float, int]]:
     connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)
     for address in addresses:
         started = time.perf_counter()
-        connection.request("GET", address, headers={"Cookie": site.cookie, "Accept": "text/html"})
+        connection.request("GET", address, headers={"Cookie": site.cookies[0], "Accept": "text/html"})
         answer = connection.getresponse()
         body = answer.read()
         took = (time.perf_counter() - started) * 1000

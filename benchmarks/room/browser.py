@@ -41,7 +41,7 @@ class Seen:
     moved: list[str]
 
 
-def section(site: Site, url: str, members: list[Member]) -> tuple[Section, list[Aim]]:
+def section(site: Site, url: str, members: list[Member]) -> Section:
     desk = members[0]
     addresses = {
         "overview": "/",
@@ -53,7 +53,7 @@ def section(site: Site, url: str, members: list[Member]) -> tuple[Section, list[
     }
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
-        return Section("In a browser", [], "No Chromium here."), []
+        return Section("In a browser", [], "No Chromium here.")
     rows, aims = [], []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
@@ -69,7 +69,7 @@ def section(site: Site, url: str, members: list[Member]) -> tuple[Section, list[
             ]
         browser.close()
     note = f"Median of {ROUNDS} visits with an empty cache; shifts over {WATCHED:.0f} s while steps are fired."
-    return Section("In a browser (first contentful paint)", rows, note), aims
+    return Section("In a browser (first contentful paint)", rows, note, aims)
 
 
 def _looked(browser: Browser, site: Site, url: str, machine: str, address: str) -> Seen:
@@ -77,7 +77,7 @@ def _looked(browser: Browser, site: Site, url: str, machine: str, address: str) 
     script, shift, moved = 0, 0.0, []
     for round in range(ROUNDS):
         context = browser.new_context(viewport={"width": 1400, "height": 1000}, base_url=site.address)
-        name, _, value = site.cookie.partition("=")
+        name, _, value = site.cookies[0].partition("=")
         context.add_cookies([{"name": name, "value": value, "url": site.address}])
         page = context.new_page()
         page.add_init_script(OBSERVER)

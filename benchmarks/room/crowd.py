@@ -26,7 +26,7 @@ def serve(pipe: Pipe, address: str, cookies: list[str], topics: list[str], silen
     """A process of clients, one for each topic; the last ``silent`` of them never read what they are sent.
 
     ``mark``: the transition whose counter is looked for in the frames. Told "start" it begins to take times, told
-    "stop" it answers with (frames, bytes, clients that were closed, {count: [moments a client saw it, in s]}).
+    "stop" it answers with (frames, clients that were closed, {count: [moments a client saw it, in s]}).
     """
     asyncio.run(_Crowd(address, cookies, mark).serve(pipe, topics, silent))
 
@@ -39,7 +39,7 @@ class _Crowd:
         self._forget()
 
     def _forget(self) -> None:
-        self.frames = self.bytes = self.closed = 0
+        self.frames = self.closed = 0
         self.seen: dict[int, list[float]] = {}
 
     async def serve(self, pipe: Pipe, topics: list[str], silent: int) -> None:
@@ -54,7 +54,7 @@ class _Crowd:
         pipe.send(len(clients))
         while (order := await asyncio.to_thread(pipe.recv)) is not None:
             if order == "stop":
-                pipe.send((self.frames, self.bytes, self.closed, self.seen))
+                pipe.send((self.frames, self.closed, self.seen))
             self._forget()
         for client in clients:
             client.transport.abort()
@@ -144,7 +144,6 @@ class _Client(asyncio.Protocol):
     def _time(self, payload: bytes, now: float) -> None:
         crowd = self._crowd
         crowd.frames += 1
-        crowd.bytes += len(payload)
         found = crowd.mark.search(payload)
         if found is not None and (count := int(found[1])) > self._known:
             self._known = count

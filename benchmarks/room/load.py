@@ -6,13 +6,12 @@ import os
 import time
 from multiprocessing.connection import Connection as Pipe
 
-from benchmarks.stage import PREFIX
+from benchmarks.stage import PREFIX, call_many
 from machines.engine import Engine
 
 DEPTH = 16
 PAUSE = 0.2  # seconds between two marks
 IDS = 400  # instances that are fired at in turn
-MARKED = "marker"
 ASK = "t2"  # the transition of a desk that marks take
 
 
@@ -34,9 +33,10 @@ class _Load:
         self._engine, self._machine, self._rate = engine, machine, rate
         self._root = engine.keys.partition(machine).root
         self._turn = 0
-        for id in (MARKED, *self._ids()):
-            self._call("sb_create", id, '{"customer":"load"}')
-        self._call_many(self._fires("take"))
+        self._marked = f"marked-{os.getpid()}"
+        for id in (self._marked, *self._ids()):
+            self._call(("sb_create", id, '{"customer":"load"}'))
+        self._call(*self._fires("take"))
         self._turns = self._fires("hold"), self._fires("answer")
 
     def _ids(self) -> list[str]:
@@ -45,17 +45,8 @@ class _Load:
     def _fires(self, event: str) -> list[tuple[str, ...]]:
         return [("sb_fire", id, event) for id in self._ids()]
 
-    def _call(self, *words: str) -> list[object]:
-        function, *rest = words
-        return self._engine.client.fcall(function, 1, self._root, *rest)
-
-    def _call_many(self, calls: list[tuple[str, ...]]) -> int:
-        for at in range(0, len(calls), DEPTH):
-            pipeline = self._engine.client.pipeline(transaction=False)
-            for function, *words in calls[at : at + DEPTH]:
-                pipeline.fcall(function, 1, self._root, *words)
-            pipeline.execute()
-        return len(calls)
+    def _call(self, *calls: tuple[str, ...]) -> int:
+        return call_many(self._engine.client, self._root, calls, DEPTH)
 
     def run(self, seconds: float) -> tuple[int, dict[int, float]]:
         steps, marks, count = 0, {}, self._marks()
@@ -63,7 +54,7 @@ class _Load:
         mark_at = started
         while (now := time.time()) < started + seconds:
             if now >= mark_at:
-                self._call("sb_fire", MARKED, "ask")
+                self._call(("sb_fire", self._marked, "ask"))
                 count += 1
                 marks[count] = time.time()
                 mark_at = now + PAUSE
@@ -72,7 +63,7 @@ class _Load:
                 continue
             calls = self._turns[self._turn // IDS % 2]
             place = self._turn % IDS
-            steps += self._call_many(calls[place : place + DEPTH])
+            steps += self._call(*calls[place : place + DEPTH])
             self._turn += DEPTH
         return steps, marks
 

@@ -8,14 +8,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 
-from benchmarks.stage import PREFIX
+from benchmarks.stage import PREFIX, call_many
 from machines.engine import Engine
 
 from .fleet import DEAD, PUT_OFF, Member, fleet
 
-BATCH = 400  # calls in one pipeline
 PROCESSES = 2
 ENTRIES = 100_000  # of the audit, for a million instances
 ACTIONS = ("fire", "force", "suspend", "queue.pause", "publish")
@@ -54,17 +52,7 @@ def _memory(engine: Engine) -> int:
 def _fill(url: str, member: Member, now: int) -> int:
     engine = Engine.from_url(url, prefix=PREFIX)
     root = engine.keys.partition(member.name).root
-    sent = 0
-    calls = _calls(member, now)
-    while batch := list(islice(calls, BATCH)):
-        pipeline = engine.client.pipeline(transaction=False)
-        for function, *words in batch:
-            pipeline.fcall(function, 1, root, *words)
-        refused = [reply for reply in pipeline.execute() if reply[0] != "OK"]
-        if refused:
-            raise RuntimeError(f"{member.name}: {refused[0]}")
-        sent += len(batch)
-    return sent + _spoil(engine, member)
+    return call_many(engine.client, root, _calls(member, now)) + _spoil(engine, member)
 
 
 def _calls(member: Member, now: int) -> Iterator[tuple[str | int, ...]]:

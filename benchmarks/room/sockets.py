@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchmarks.children import receive, run_child
+from benchmarks.process import read_cpu, read_memory
 from benchmarks.report import Aim, Row, Section
 from benchmarks.site import Site
 from benchmarks.stage import PREFIX
@@ -15,7 +16,6 @@ from machines.engine import Engine
 
 from . import crowd, load
 from .fleet import Member
-from .process import Process
 
 CLIENTS = 1000
 SILENT = 0.2
@@ -40,7 +40,7 @@ class Watched:
         return self.latencies[min(len(self.latencies) - 1, int(len(self.latencies) * share))]
 
 
-def section(site: Site, url: str, members: list[Member], clients: int = CLIENTS) -> tuple[Section, list[Aim]]:
+def section(site: Site, url: str, members: list[Member], clients: int = CLIENTS) -> Section:
     machine = members[0].name
     rows, aims = [], []
     for title, rate in RATES.items():
@@ -58,12 +58,11 @@ def section(site: Site, url: str, members: list[Member], clients: int = CLIENTS)
             Aim(f"memory of the web process, times as before, {title}", GROWTH, end / before, at_most=True),
         ]
     note = f"{clients} clients of one machine, {SILENT:.0%} of which never read."
-    return Section("From a step to a thousand browsers (median)", rows, note), aims
+    return Section("From a step to a thousand browsers (median)", rows, note, aims)
 
 
 def watched(site: Site, url: str, machine: str, clients: int, rate: int, seconds: float = SECONDS) -> Watched:
     mark = load.mark(Engine.from_url(url, prefix=PREFIX), machine)
-    web = Process(site.pid)
     with contextlib.ExitStack() as stack:
         firing = stack.enter_context(run_child(load.serve, url, machine, rate))
         each, silent = clients // CROWDS, int(clients * SILENT) // CROWDS
@@ -73,24 +72,24 @@ def watched(site: Site, url: str, machine: str, clients: int, rate: int, seconds
             receive(pipe)
         firing.send(1.0)  # hub and server settle
         receive(firing)
-        before, cpu, started = web.memory(), web.cpu(), time.perf_counter()
+        before, cpu, started = read_memory(site.pid), read_cpu(site.pid), time.perf_counter()
         for pipe in crowds:
             pipe.send("start")
         firing.send(seconds)
         most = before
         while not firing.poll(0.5):
-            most = max(most, web.memory())
+            most = max(most, read_memory(site.pid))
         steps, marks = receive(firing)
         time.sleep(1)  # the last frames arrive
-        took, used, end = time.perf_counter() - started, web.cpu() - cpu, web.memory()
+        took, used, end = time.perf_counter() - started, read_cpu(site.pid) - cpu, read_memory(site.pid)
         answers = []
         for pipe in crowds:
             pipe.send("stop")
             answers.append(receive(pipe))
     frames = sum(answer[0] for answer in answers)
-    latencies = sorted(_latencies(marks, [answer[3] for answer in answers]))
+    latencies = sorted(_latencies(marks, [answer[2] for answer in answers]))
     reading = clients - int(clients * SILENT)
-    closed = sum(answer[2] for answer in answers)
+    closed = sum(answer[1] for answer in answers)
     return Watched(steps / seconds, frames / took / reading, latencies, closed, used / took, (before, most, end))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import watch, workloads
-from benchmarks.resp import encode
 from benchmarks.rounds import Measured, interleave
 from benchmarks.stage import PREFIX, Stage
 
@@ -88,10 +87,6 @@ def test_clearing_leaves_nothing_behind(stage):
     stage.enrol(IDS)
     stage.clear()
     assert list(stage.engine.client.scan_iter(match=f"{PREFIX}*")) == []
-
-
-def test_a_command_is_encoded_as_the_protocol_says():
-    assert encode("SET", "clé", 1) == b"*3\r\n$3\r\nSET\r\n$4\r\ncl\xc3\xa9\r\n$1\r\n1\r\n"
 
 
 def test_contenders_take_turns_and_every_other_round_is_turned_round():

@@ -78,7 +78,7 @@ def test_our_figures_become_aims_and_those_of_the_peers_do_not():
         Section(mixed.TITLE, [Row("Signalbox", 12.0)]),
         Section(million.TITLE, [Row("Signalbox: the last", 1.0, {"the first": 0.97}), Row("Signalbox: all", 1.0)]),
     ]
-    verdicts = [str(aim).rpartition(": ")[2] for aim in aims(sections)]
+    verdicts = [str(aim).rpartition(": ")[2] for section in sections for aim in aims(section)]
     assert verdicts == ["MISSED", "reached", "MISSED", "reached", "MISSED", "reached", "reached"]
 
 
@@ -98,7 +98,7 @@ def test_without_node_its_peer_is_missing_with_a_reason(monkeypatch):
 def test_the_page_of_another_benchmark_stays_as_it_is(tmp_path):
     before = report.RESULTS.read_text(encoding="utf-8")
     page = tmp_path / "page.md"
-    report.write("Other", [], [], "Valkey", 1.0, path=page, command="make other", notes=["A note."])
+    report.write("Other", [], "Valkey", 1.0, path=page, command="make other", notes=["A note."])
     text = page.read_text(encoding="utf-8")
     assert "`make other`" in text
     assert "A note." in text.splitlines()
@@ -127,7 +127,8 @@ def test_the_parts_that_measure_one_worker_process_share_a_table():
 
 def test_the_page_lists_the_aims_that_were_missed(tmp_path):
     page = tmp_path / "page.md"
-    report.write("Other", [], [report.Aim("fire", 1.0, 2.0), report.Aim("get", 3.0, 2.0)], "Valkey", 1.0, path=page)
+    aims = [report.Aim("fire", 1.0, 2.0), report.Aim("get", 3.0, 2.0)]
+    report.write("Other", [Section("Calls", [], aims=aims)], "Valkey", 1.0, path=page, command="make other")
     assert page.read_text(encoding="utf-8").splitlines()[-5:] == [
         "1 of 2 reached.", "", "Missed:", "", "- get: 2.00, aim 3",
     ]  # fmt: skip
@@ -232,7 +233,7 @@ def test_our_own_worker_is_never_left_out(own_stage):
 
 @pytest.mark.redis
 def test_a_long_queue_is_taken_from_before_it_is_worked_off(own_stage):
-    section = million.Million(own_stage, [ours()], 2000).section()
+    section = million.measure(own_stage, [ours()], 2000)
     assert [row.title.rpartition(": ")[2] for row in section.rows] == [
         "the first 100",
         "the last 100",
@@ -246,7 +247,7 @@ def test_a_long_queue_is_taken_from_before_it_is_worked_off(own_stage):
 
 @pytest.mark.redis
 def test_several_processes_work_off_one_queue(own_stage):
-    section = processes.Processes(own_stage, [ours()], 0.02).section(1)
+    section = processes.measure(own_stage, [ours()], 0.02, 1)
     one, four = section.rows
     assert [one.title.rpartition(": ")[2], four.title.rpartition(": ")[2]] == ["1 process", "4 processes"]
     assert list(four.ratios) == ["one process"]

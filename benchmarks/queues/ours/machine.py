@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Any
 
 from machines.engine import Engine
@@ -27,6 +28,7 @@ DEFINITION: dict[str, Any] = {
 }
 
 
+@cache
 def engine() -> Engine:
     """On the server that ``BENCH_URL`` names."""
     return Engine.from_url(os.environ["BENCH_URL"], prefix=PREFIX)

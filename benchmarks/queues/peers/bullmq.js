@@ -35,12 +35,9 @@ function work(concurrency) {
         fs.renameSync(`${file}.part`, file);
     };
     const handler = async (job) => {
-        if (job.name === 'pause') {
-            note(SLOW);
-            await sleep(job.data.seconds * 1000);
-        } else {
-            note(BigInt(job.data.sent));
-        }
+        const { sent, seconds } = job.data;
+        note(seconds ? SLOW : BigInt(sent));
+        if (seconds) await sleep(seconds * 1000);
     };
     const worker = new Worker('bench', handler, { connection, concurrency });
     process.on('SIGTERM', () => worker.close().then(() => process.exit(0)));
@@ -68,7 +65,7 @@ async function paced(count, mean) {
 async function mixed(count, seconds) {
     const first = Math.floor(count / 10);
     await many(first);
-    await queue().add('pause', { seconds });
+    await queue().add('noop', { seconds });
     await many(count - first);
 }
 

@@ -46,3 +46,10 @@ class Stamps:
 
 stamps = Stamps(os.environ.get("BENCH_STAMPS", ""), int(os.environ.get("BENCH_JOBS", "0")))
 note = stamps.note
+
+
+def noop(sent: int = 0, seconds: float = 0) -> None:
+    """Note that this job starts; the slow one sleeps."""
+    note(SLOW if seconds else sent)
+    if seconds:
+        time.sleep(seconds)
