@@ -4,7 +4,7 @@ max_line_length = 130
 read_globals = { 'bit', 'redis', 'cjson', 'cmsgpack', 'struct', 'unpack' }
 files['machines/engine/lua'] = {
     read_globals = {
-        'arguments', 'calendar', 'idempotency', 'json', 'keys', 'monotonic', 'partition_log', 'random', 'replies', 'shared_lists', 'streams', 'strings', 'time_limit', 'work_budget', -- base
+        'arguments', 'calendar', 'idempotency', 'json', 'keys', 'monotonic', 'partition_log', 'random', 'replies', 'shared_lists', 'streams', 'strings', 'time_limit', 'traces', 'work_budget', -- base
         'draft_programs', 'durations', 'fields', 'programs', 'reserved_events', -- definitions
         'chart_compiler', 'chart_state', 'compiled_steps', 'lua_source', 'refusals', 'step_compiler', 'step_source', 'step_writes', -- compiled
         'arithmetic', 'builtins', 'ecmascript', 'expressions', 'guard_explanation', 'sequences', 'values', -- expressions

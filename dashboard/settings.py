@@ -55,6 +55,7 @@ MIDDLEWARE = [
     "dashboard.serving.middleware.content_security_policy.ContentSecurityPolicy",
     "dashboard.serving.cookie_limits.CookieLimits",
     "dashboard.serving.event_loop_views.StaticFiles",
+    "dashboard.serving.middleware.request_spans.RequestSpans",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

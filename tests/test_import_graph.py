@@ -216,7 +216,7 @@ def is_in(module: str, package: str) -> bool:
 
 
 NEEDS = {
-    "machines.engine": ("machines.engine", "redis", "greenlet"),
+    "machines.engine": ("machines.engine", "redis", "greenlet", "opentelemetry"),
     "machines.patterns": ("machines.engine", "machines.patterns", "redis"),
 }
 """Packages that import these and the standard library, and nothing else, not even for a type checker."""

@@ -8,6 +8,7 @@ import re
 from django.core.exceptions import PermissionDenied
 
 from machines.audit.request_context import given_id, request_id
+from machines.engine.tracing import read_ids
 
 # The public part of an API token, of a session or of a link to a view, and its secret.
 SECRET = re.compile(r"(sb_[0-9a-f]{12}_|(?<!\d)\d{1,2}\.[0-9a-f]{16}\.)[A-Za-z0-9_-]{8,}", re.ASCII)
@@ -43,12 +44,15 @@ class Line(logging.Formatter):
 
 
 class Asked(logging.Filter):
-    """Gives a line the request it was written for: `` [0b5c2jw000c07]``, with what its sender calls it behind."""
+    """Gives a line the request it was written for, with what its sender calls it behind, and the trace:
+    `` [0b5c2jw000c07]``, `` [trace 0af7651916cd43dd8448eb211c80319c]``."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         request = getattr(record, "request", None)
         ours, theirs = (kept.get() or getattr(request, kept.name, "") for kept in (request_id, given_id))
-        record.asked = f" [{ours}{f' given {theirs}' if theirs else ''}]" if ours else ""
+        trace = getattr(record, "trace_id", "") or read_ids()["trace_id"]
+        words = [ours, f"given {theirs}" if ours and theirs else "", f"trace {trace}" if trace else ""]
+        record.asked = f" [{' '.join(filter(None, words))}]" if ours or trace else ""
         return True
 
 

@@ -19,6 +19,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "tasks": ("django_tasks",),
         "postgres": ("psycopg",),
         "parquet": ("pyarrow",),
+        "otel": ("opentelemetry",),
         "test": ("pytest",),
     }
 )  # fmt: skip

@@ -83,9 +83,9 @@ class Outcome:
     """What a call did: the transitions it took, in order. ``replayed``: an idempotency key returned the first outcome
     again.
 
-    ``before``: the active leaf states before the call, for a call with a permit; else empty. ``replicas``: the number
-    of replicas that the call waited for; ``replicated``: how many had written the step when it returned, None where it
-    waited for none.
+    ``before``: the active leaf states before the call, for a call with a permit or in a trace; else empty.
+    ``replicas``: the number of replicas that the call waited for; ``replicated``: how many had written the step when it
+    returned, None where it waited for none.
     """
 
     transitions: list[str]

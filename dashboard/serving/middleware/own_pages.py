@@ -26,10 +26,11 @@ from dashboard.site.environment import is_own_site
 from .audit_context import AuditContext
 from .content_security_policy import PagePolicy
 from .request_ids import RequestIds
+from .request_spans import RequestSpans
 
 View = Callable[..., Any]
 Patterns = list[URLPattern | URLResolver]
-LAYERS = (RequestIds, PagePolicy, TimeZoneMiddleware, AuditContext)
+LAYERS = (RequestIds, RequestSpans, PagePolicy, TimeZoneMiddleware, AuditContext)
 """From the outside in."""
 LANGUAGE = "en"
 """Of our pages, and of the numbers in them that scripts read."""

@@ -10,19 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from machines.engine import arguments
+from machines.engine import arguments, tracing
 from machines.engine.connection import library
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import Status
 from machines.engine.keys import Partition
 from machines.engine.limits import LONGEST_WAIT, MOST_REPLICAS
 from machines.engine.records import Instance
+from machines.engine.tracing import Call
 
 PULSE_MS = 50  # how long the key of a pulse lives
 
 Reply = Any
-Call = tuple[str, str, Sequence[Any]]
-"""Function, root, arguments."""
 
 
 class Replication:
@@ -41,6 +40,15 @@ class Replication:
 
     def call(self, wanted: int, function: str, root: str, args: Sequence[Any]) -> tuple[Reply, int | None]:
         """Call a function; return its reply, and how many replicas have written its step, None where none is wanted."""
+        if function not in tracing.PLACES or tracing.find_tracer() is None:
+            return self._call(wanted, function, root, args)
+        step, words = tracing.Step.of_call(function, root, args)
+        with step:
+            found = self._call(wanted, function, root, words)
+            step.read(found[0])
+        return found
+
+    def _call(self, wanted: int, function: str, root: str, args: Sequence[Any]) -> tuple[Reply, int | None]:
         if not wanted or function in library.read_only():
             return self._caller.call(function, root, *args), None
         reply, written = self._caller.call_and_wait(function, root, *args, replicas=wanted, timeout=self._timeout)
@@ -49,6 +57,15 @@ class Replication:
     def many(self, wanted: int, calls: Sequence[Call]) -> tuple[list[Reply], list[int | None]]:
         """Send several calls in one round trip; return their replies, and for each the number of replicas as ``call``
         does."""
+        if tracing.find_tracer() is None:
+            return self._many(wanted, calls)
+        steps: dict[int, tracing.Step] = {}
+        found, written = self._many(wanted, list(tracing.begin_steps(calls, steps)))
+        for place, reply in enumerate(found):
+            tracing.end_step(steps, place, reply)
+        return found, written
+
+    def _many(self, wanted: int, calls: Sequence[Call]) -> tuple[list[Reply], list[int | None]]:
         if not wanted or not calls:
             return self._caller.many(calls), [None] * len(calls)
         found, written = self._caller.many_and_wait(calls, replicas=wanted, timeout=self._timeout)
@@ -62,9 +79,20 @@ class Replication:
     def stream(self, wanted: int, calls: Iterable[Call]) -> Iterator[tuple[int, Reply, int | None]]:
         """Send several calls in one round trip, each as soon as it is made; yield the place of each, its reply, and the
         number of replicas as ``call`` does. Those that succeeded come first."""
+        if tracing.find_tracer() is None:
+            return self._stream(wanted, calls)
+        return self._stream_traced(wanted, calls)
+
+    def _stream_traced(self, wanted: int, calls: Iterable[Call]) -> Iterator[tuple[int, Reply, int | None]]:
+        steps: dict[int, tracing.Step] = {}
+        for place, reply, count in self._stream(wanted, tracing.begin_steps(calls, steps)):
+            tracing.end_step(steps, place, reply)
+            yield place, reply, count
+
+    def _stream(self, wanted: int, calls: Iterable[Call]) -> Iterator[tuple[int, Reply, int | None]]:
         if not wanted:
             return ((place, reply, None) for place, reply in self._caller.stream(calls))
-        replies, written = self.many(wanted, list(calls))
+        replies, written = self._many(wanted, list(calls))
         return ((place, reply, count) for place, (reply, count) in enumerate(zip(replies, written, strict=True)))
 
     @staticmethod

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Unpack
 
-from machines.engine import arguments, limits
+from machines.engine import arguments, limits, tracing
 from machines.engine.base import return_errors
 from machines.engine.connection import replies
 from machines.engine.connection.calls import keep_available, translate
@@ -32,6 +32,9 @@ MAX_RESULT = 64 * 1024  # bytes of JSON
 MAX_TAKEN = 1000  # jobs one call hands out
 MAX_TOGETHER = 50  # jobs that one call enqueues, takes or ends: some ms in which the server does nothing else
 MAX_NOTE = 200  # characters
+
+Batches = dict[tuple[str, str, str], list[tuple[int, Enqueue, tuple[Any, ...]]]]
+"""Root, time and idempotency key -> jobs to enqueue, each with its place."""
 
 
 class LifecycleMethods(JobReadMethods):
@@ -63,7 +66,7 @@ class LifecycleMethods(JobReadMethods):
         """Put many jobs on queues in one round trip; return, in order, the job or the error of each. A hundred jobs of
         one partition are enqueued together, or not at all."""
         results: list[Any] = []
-        batches: dict[tuple[str, str, str], list[tuple[int, Enqueue, tuple[Any, ...]]]] = {}
+        batches: Batches = {}
         for index, item in enumerate(items):
             results.append(None)
             try:
@@ -77,9 +80,18 @@ class LifecycleMethods(JobReadMethods):
                 continue
             together = (root, arguments.encode_whole("now", call.now), call.key or "")
             batches.setdefault(together, []).append((index, call, words))
+        if batches and tracing.find_tracer():
+            with tracing.begin_sending(
+                ", ".join({call.machine for one in batches.values() for _, call, _ in one})
+            ) as span:
+                return self._send_jobs(batches, results, span.traceparent)
+        return self._send_jobs(batches, results)
+
+    def _send_jobs(self, batches: Batches, results: list[Any], traceparent: str = "") -> list[Job | SignalboxError]:
         wire, sent = [], []
         for (root, now, key), batch in batches.items():
-            most, last = (1, (key,)) if key else (MAX_TOGETHER, ())
+            most = 1 if key else MAX_TOGETHER
+            last = (key, traceparent) if traceparent else (key,) if key else ()
             for start in range(0, len(batch), most):
                 part = batch[start : start + most]
                 wire.append(("sb_enqueue", root, (now, *(word for _, _, words in part for word in words), *last)))
@@ -180,9 +192,11 @@ class LifecycleMethods(JobReadMethods):
         Raises LeaseLost when the token no longer holds the job, Refused when the step fails (the job is then still
         held).
         """
-        words = (_encode_whole("now", now), "", require_job(job).id, job.token, _encode_result(result))
-        reply = self._caller.call("sb_complete", job.root, *words)
+        at, text = _encode_whole("now", now), _encode_result(result)
+        steps, how = tracing.begin_ends([require_job(job)], "")
+        reply = self._caller.call("sb_complete", job.root, at, how, job.id, job.token, text)
         ended = reply[1] if reply[0] == Status.OK else reply
+        tracing.end_step(steps, 0, ended)
         if ended[0] != Status.OK:
             raise self._build_job_error(job, ended)
         moved = self._read_moved(job, ended)
@@ -209,9 +223,12 @@ class LifecycleMethods(JobReadMethods):
             for start in range(0, len(batch), MAX_TOGETHER):
                 part = batch[start : start + MAX_TOGETHER]
                 words = [word for _, job, result in part for word in (job.id, job.token, result)]
-                wire.append(("sb_complete", root, (at, "short", *words)))
-                sent.append((root, part))
-        for (root, part), reply in zip(sent, self._caller.many(wire), strict=True):
+                steps, how = tracing.begin_ends([job for _, job, _ in part], "short")
+                wire.append(("sb_complete", root, (at, how, *words)))
+                sent.append((root, part, steps))
+        for (root, part, steps), reply in zip(sent, self._caller.many(wire), strict=True):
+            for place in list(steps):
+                tracing.end_step(steps, place, reply if _find_error(reply) else reply[place + 1])
             ended = self._read_completed(part, reply)
             for (index, _, _), outcome in zip(part, ended, strict=True):
                 results[index] = outcome

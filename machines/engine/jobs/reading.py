@@ -215,6 +215,7 @@ _FIELDS: Mapping[str, Callable[[Row], Any]] = {
     "stop": lambda row: tuple((row.get("stop") or "").split()),
     "progress": lambda row: _read_json(row, "progress"),
     "log": lambda row: tuple(_read_json(row, "log") or ()),
+    "traceparent": lambda row: row.get("traceparent") or "",
 }
 
 

@@ -17,9 +17,10 @@ from machines.engine.errors import BadInput
 
 class LazyRecord:
     """A record whose fields are decoded when they are first read: decoding all of them costs more than the rest of
-    taking a job. ``_lazy`` holds the decoder of each field by name, and the source they read."""
+    taking a job. ``_lazy`` holds the decoder of each field by name, and the source they read. ``traceparent``: the
+    trace of a job (``tracing``), which is no part of the record."""
 
-    __slots__ = ("_lazy",)
+    __slots__ = ("_lazy", "traceparent")
 
     if not TYPE_CHECKING:  # to a type checker, fields are there from the start
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from redis.exceptions import NoPermissionError
 
+from machines.engine import tracing
 from machines.engine.base import return_errors
 from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.replies import Status
@@ -215,6 +216,7 @@ class Delivery:
         pairs = [(page, root) for page in pages for root in page.batches]
         at = int(now) if now else server_now
         calls: Calls = []
+        spans = self._trace(pairs)
         for page, root in pairs:
             words = [w for m in page.batches[root] for w in (m.id, m.kind, m.instance, m.body)]
             head = (page.source, page.floor(root), now, max(0, at - FAULT_TIME))
@@ -231,11 +233,32 @@ class Delivery:
                 page.unreachable(root, at)
             else:
                 results = self._deliver_elsewhere(page, root, [str(word) for word in reply[2:]], now, at, touched)
+                for number, span in spans.pop((page.source, root), {}).items():
+                    with span:
+                        span.read(*(results[2 * number : 2 * number + 2] or ("waits", "")))
                 for message, why in page.judge(root, results):
                     log.warning("message %s of %s for %s waits: %s", message.id, page.source, message.instance, why)
                 if int(reply[1]):
                     touched.append(root)
+        for left in spans.values():
+            for span in left.values():
+                with span:
+                    span.read("waits", "")
         return touched
+
+    @staticmethod
+    def _trace(pairs: Iterable[tuple[OutboxPage, str]]) -> dict[tuple[str, str], dict[int, tracing.Delivery]]:
+        """Begin the spans of the messages that are in a trace, by outbox and receiving partition, and by their place.
+        The messages go on with these."""
+        found: dict[tuple[str, str], dict[int, tracing.Delivery]] = {}
+        for page, root in pairs if tracing.find_tracer() else ():
+            batch = page.batches[root]
+            for place, message in enumerate(batch):
+                span, body = tracing.Delivery.begin(message.kind, message.machine, message.instance, message.body)
+                if span is not None:
+                    found.setdefault((page.source, root), {})[place] = span
+                    batch[place] = replace(message, body=body)
+        return found
 
     def _deliver_elsewhere(
         self, page: OutboxPage, root: str, results: list[str], now: str, at: int, touched: list[str]

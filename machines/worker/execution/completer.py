@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from machines.catalog.redaction import MASK, Redactor
-from machines.engine import Engine, errors
+from machines.engine import Engine, errors, tracing
 from machines.engine.storage import Storage
 from machines.worker.failure import format_error, format_trace, list_bases
 from machines.worker.job import Job
@@ -22,7 +22,8 @@ from .progress_reporter import ProgressReporter
 
 log = logging.getLogger(__name__)
 failures = logging.getLogger("signalbox.jobs")
-"""Of handlers that failed: one record each, with ``machine``, ``instance``, ``job`` and ``attempt`` as its fields."""
+"""Of handlers that failed: one record each, with ``machine``, ``instance``, ``job`` and ``attempt`` as its fields, and
+``trace_id`` and ``span_id``, "" without a trace."""
 
 MISSING_DELAY = 5_000  # ms a job whose handler is not here is set aside, so that it does not come straight back
 MOST = 300  # ends in one report: some milliseconds, and jobs that end meanwhile are in the next one
@@ -280,10 +281,10 @@ class Completer:
             kind, trace = type(error), error.__traceback__
             error = type(kind.__name__, (Exception,), {"__module__": kind.__module__})(MASK).with_traceback(trace)
         words = (job, job.attempt, job.attempts, place, type(error).__name__, format_error(error))
-        about = {name: getattr(job, name) for name in ("machine", "instance", "attempt")}
-        failures.error(
-            "%s: attempt %s of %s failed, now %s: %s: %s", *words, exc_info=error, extra=about | {"job": job.id}
-        )
+        about = {name: getattr(job, name) for name in ("machine", "instance", "attempt")} | {"job": job.id}
+        about |= tracing.read_ids(context := tracing.get_context(job.taken))
+        with tracing.attach(context):
+            failures.error("%s: attempt %s of %s failed, now %s: %s: %s", *words, exc_info=error, extra=about)
 
     def _write(self, jobs: list[Job]) -> None:
         """Send what handlers left to be written with the ends of their jobs, in one round trip."""

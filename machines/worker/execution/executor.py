@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-from machines.engine import errors
+from machines.engine import errors, tracing
 from machines.worker.job import Job
 from machines.worker.registry import Handler, Registry
 
@@ -110,7 +110,7 @@ class Executor:
         if not self._begin(job):
             return
         try:
-            with self._output.collect(job, self._output.read_earlier(job)):
+            with self._output.collect(job, self._output.read_earlier(job)), tracing.handle(job.taken):
                 handler.check(job)
                 result = handler.function(job)
         except BaseException as error:
@@ -124,7 +124,7 @@ class Executor:
             return
         try:
             earlier = await asyncio.to_thread(self._output.read_earlier, job) if self._output.has_earlier(job) else ""
-            with self._output.collect(job, earlier):
+            with self._output.collect(job, earlier), tracing.handle(job.taken):
                 handler.check(job)
                 result = await handler.function(job)
         except BaseException as error:

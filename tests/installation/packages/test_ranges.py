@@ -19,6 +19,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 FILES = ("requirements.txt", "requirements-dev.txt", "requirements-parquet.txt")
 MODULES = {
     "django-guardian": "guardian", "dj-database-url": "dj_database_url", "django-ninja": "ninja",
+    "opentelemetry-api": "opentelemetry",
 }  # fmt: skip
 """Package -> the module that it brings, where that has another name."""
 

@@ -1,5 +1,5 @@
 -- needs: chart_compiler, lua_source, payloads, programs, pulse, refusals, replies, reserved_events, step_compiler, step_plan
--- needs: step_source, timers, work_budget
+-- needs: step_source, timers, traces, work_budget
 -- The fast path of `sb_fire`, `sb_explain` and `sb_complete`: compiled steps by the fields of the instance, its state and the
 -- event. Each is compiled at its first use, or a step of a chart at its third, and kept with its program, so that it goes with
 -- it.
@@ -153,7 +153,8 @@ function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, a
         return step(flat, event), program
     end
     clock = clock or pulse.read_clock()
-    return finish(try(step, flat, id, key, payload, kept, actor, reason, now, clock, permit, short)), program
+    return finish(try(step, flat, id, key, payload, kept, actor, reason, now, clock, permit or traces.get(), short)),
+        program
 end
 
 -- Explains an event: answers the reply of `sb_explain`, or nil where the interpreter has to.
@@ -177,7 +178,7 @@ function compiled_steps.complete(root, id, key, flat, event, payload, job, endin
     work_budget.start()
     local kept = payloads.encode_for_history(payload)
     return finish(try(step, flat, id, key, payload, kept, 'job ' .. job, '', ending.now, ending.clock or pulse.read_clock(),
-        nil, ending.short, job, ending.batch))
+        ending.traced, ending.short, job, ending.batch))
 end
 
 -- The same for a timer of an instance: answers nil where the interpreter has to look, also for a timer that is not due.

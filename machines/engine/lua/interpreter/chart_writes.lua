@@ -1,4 +1,4 @@
--- needs: due_times, json, keys, timers
+-- needs: due_times, json, keys, timers, traces
 -- Writes what only charts have: timers and messages. Each write logs how to undo it.
 local chart_writes = {}
 
@@ -40,6 +40,7 @@ function chart_writes.post_messages(ctx, undo_log)
     local key = keys.outbox(ctx.program.root)
     due_times.note_messages(ctx.program.root)
     for _, message in ipairs(ctx.messages) do
+        message.body.traceparent = traces.get()
         local id = call('XADD', key, '*', 'kind', message.kind, 'machine', message.machine, 'id', message.id,
             'body', cjson.encode(message.body))
         log_undo(undo_log, 'XDEL', key, id, false)

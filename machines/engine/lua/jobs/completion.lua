@@ -1,4 +1,4 @@
--- needs: compiled_steps, core, dead_jobs, delivery, instances, jobs, json, keys, replies, step_jobs, steps
+-- needs: compiled_steps, core, dead_jobs, delivery, instances, jobs, json, keys, replies, step_jobs, steps, traces
 -- Ends a job and sends the event of its end to the instance, as one step.
 local completion = {}
 
@@ -30,7 +30,8 @@ end
 -- A suspended instance gets the event when it is resumed.
 local function hold_result(ctx, event, payload, awaited)
     local from = { machine = ctx.program.machine, id = ctx.id }
-    local verdict, why = delivery.hold(ctx, 'event', { event = event, data = json.encode(payload), from = from })
+    local verdict, why = delivery.hold(ctx, 'event', { event = event, data = json.encode(payload), from = from,
+        traceparent = traces.get() })
     if verdict ~= 'held' then return { replies.FAULT, why } end
     store_awaited(ctx, awaited)
     return { replies.OK }
@@ -59,8 +60,8 @@ end
 
 -- Sends the event of a job's end, `name` before the id of its invoke, to the instance if that still waits for the job.
 -- `ending`: now; `clock`, ms of the server's clock where the caller has read it; `batch`; `short`, with the revision in place
--- of the instance. Answers a reply as `send_result`; where the interpreter took the step, also the instance as it then is and
--- the jobs it then waits for.
+-- of the instance; `traced`, with the states before. Answers a reply as `send_result`; where the interpreter took the step,
+-- also the instance as it then is and the jobs it then waits for.
 function completion.end_invoke(root, job, row, name, payload, ending)
     if (row.invoke or '') == '' then return DONE end
     local key, event = keys.instance(root, row.instance), name .. row.invoke
@@ -69,6 +70,7 @@ function completion.end_invoke(root, job, row, name, payload, ending)
     if reply then return reply end
     local ctx = open_instance(root, row, job, key, flat, ending.now, ending.batch)
     if not ctx then return DONE end
+    ctx.before = ending.traced and ctx.raw._state
     local awaited
     reply, awaited = send_result(ctx, job, event, payload, ending.clock)
     return reply, ctx, awaited
@@ -78,6 +80,7 @@ end
 -- is and no longer waits. Answers {OK}, or {FAULT, why} when nothing could be written; and whether the instance left the
 -- state that requested the job, as each compiled step does.
 function completion.send_error(root, job, row, now, failure)
+    traces.begin(row.traceparent)
     local payload = { error = failure.error, kind = failure.kind, attempts = tonumber(row.attempt or 0) }
     local reply, ctx, awaited = completion.end_invoke(root, job, row, 'error.invoke.', payload, { now = now, short = true })
     if reply[1] == replies.FAULT then return reply end

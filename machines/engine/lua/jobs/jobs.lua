@@ -1,4 +1,4 @@
--- needs: due_times, failures, json, keys, queue_bells, queue_counters, strings, version_counters
+-- needs: due_times, failures, json, keys, queue_bells, queue_counters, strings, traces, version_counters
 -- Jobs and their places. A job is in exactly one of ready, leased, delayed, dead, handled of its queue, and its own hash
 -- names the place; every move goes through this module.
 local jobs = {}
@@ -106,7 +106,9 @@ local function list_fields(spec, place, now)
     local non_defaults = spec.non_defaults or jobs.list_non_defaults(spec)
     for i = 1, #non_defaults do flat[count + i] = non_defaults[i] end
     count = count + #non_defaults
-    if place == 'delayed' then flat[count + 1], flat[count + 2] = 'due', now + spec.delay end
+    if place == 'delayed' then flat[count + 1], flat[count + 2], count = 'due', now + spec.delay, count + 2 end
+    flat[count + 1] = traces.get() and 'traceparent'
+    flat[count + 2] = traces.get()
     return flat
 end
 

@@ -1,5 +1,5 @@
 -- needs: accepted_senders, chart, commit, core, creation, deletion, due_times, instances, json, keys, partition_log
--- needs: payloads, redirects, replies, reserved_events, sends, steps, values
+-- needs: payloads, redirects, replies, reserved_events, sends, steps, traces, values
 -- Applies a message to the instance it is for. The outcome is 'applied'; 'ignored' (no transition listens, or it came too
 -- late); 'held' for a suspended instance; 'failed' and why; or 'fault' when nothing could be written and the message has to
 -- be delivered again.
@@ -10,7 +10,7 @@ local ELSEWHERE = { [replies.MOVED] = 'moved', [replies.MOVING] = 'waits' } -- a
 local MAX_DEPTH = 16 -- of machines that invoke each other
 
 -- The text fields of a message, and the field that each kind requires beside its sender.
-local TEXTS = { 'event', 'invoke', 'data', 'sendid', 'message' }
+local TEXTS = { 'event', 'invoke', 'data', 'sendid', 'message', 'traceparent' }
 local REQUIRED = { event = 'event', start = 'depth', stop = 'from', done = 'invoke', lost = 'invoke', bounce = 'from' }
 
 local function is_address(of)
@@ -68,10 +68,17 @@ local function classify(reply)
     return 'ignored'
 end
 
+-- Describes a step to the caller that traces it: event, states before, states after; nil where nobody does.
+local function describe_step(event, before, after)
+    return traces.get() and json.encode(json.list({ event, before, after }))
+end
+
 -- `facts`: the fields of the event beside its name and payload.
 local function fire(ctx, event, payload, from, facts)
     local history_payload = values.kind_of(payload) == 'object' and payloads.encode_for_history(payload) or payloads.NOT_KEPT
-    return classify(steps.fire(ctx, event, payload, format_sender(from), '', history_payload, nil, facts))
+    local before = ctx.raw._state
+    local ended, why = classify(steps.fire(ctx, event, payload, format_sender(from), '', history_payload, nil, facts))
+    return ended, ended == 'applied' and describe_step(event, before, ctx.raw._state) or why
 end
 
 local function find_misfit(ctx, event, payload)
@@ -197,7 +204,9 @@ local function start_child(root, id, body, now)
     local parent = cjson.encode({ machine = from.machine, id = from.id, invoke = body.invoke, depth = body.depth })
     given = values.kind_of(given) == 'object' and given or {}
     local reply = creation.create(compiled, id, given, now, format_sender(from), '', parent)
-    if reply[1] == replies.OK then return 'applied' end
+    if reply[1] == replies.OK then
+        return 'applied', describe_step('(create)', '', traces.get() and cjson.decode(reply[4])._state)
+    end
     if reply[1] == replies.FAULT then return 'fault', reply[2] end
     if reply[1] == replies.REFUSED then version_counters.count(root, compiled.version, 'refused') end
     return 'failed', reply[1] == replies.REFUSED and cjson.decode(reply[2]).error or reply[2]
@@ -220,6 +229,7 @@ end
 -- `kind`: event (sent by an instance), start and stop (of a child), done and lost (to its parent), bounce (back to the
 -- sender of a failed event or start). Throws on a malformed message.
 function delivery.apply(root, kind, id, body, now)
+    traces.begin(body.traceparent)
     if kind == 'start' then return start_child(root, id, body, now) end
     if kind == 'stop' then return stop_child(root, id, body, now) end
     return apply_to_instance(root, kind, id, body, now)
@@ -246,7 +256,7 @@ local function make_bounce(message, why)
     if kind ~= 'event' and kind ~= 'start' then return nil end
     local receiver = { machine = message.machine, id = message.id }
     if receiver.machine == body.from.machine and receiver.id == body.from.id then return nil end
-    local notice = { message = why, sendid = body.sendid, from = receiver }
+    local notice = { message = why, sendid = body.sendid, from = receiver, traceparent = body.traceparent }
     if kind == 'start' then notice.invoke, notice.child = body.invoke, receiver end
     return notice
 end

@@ -1,5 +1,5 @@
 -- needs: chart, commit, compiled_steps, core, delivery, due_jobs, instances, json, keys, partition_log, payloads
--- needs: reserved_events, timers, values
+-- needs: reserved_events, timers, traces, values
 -- Fires due timers: each is a step of its own, compiled or interpreted. A timer whose step fails is postponed.
 local timer_firing = {}
 
@@ -42,6 +42,7 @@ end
 local function fire_timer(root, member, now)
     local id, instance = timers.parse_member(member)
     if not id then return 'gone' end
+    traces.forget() -- of a job or message that the same call dealt with
     local key = keys.instance(root, instance)
     local flat = redis.call('HGETALL', key)
     if compiled_steps.fire_timer(root, instance, key, flat, id, now) then return 'fired' end

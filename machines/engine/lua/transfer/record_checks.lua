@@ -10,7 +10,8 @@ local NUMBERS = { created = true, attempts = true, backoff = true, lease = true,
     attempt = true, taken = true, started = true, deadline = true, extended = true, finished = true,
     handled = true }
 local TEXTS = { place = 10, src = 64, queue = 64, instance = 200, invoke = 80, unique = 200, stop = 4000, input = 65536,
-    jitter = 1, token = 100, worker = 600, error = 8000, kind = 1000, trace = 65536, log = 65536, progress = 8192 }
+    jitter = 1, token = 100, traceparent = 55, worker = 600, error = 8000, kind = 1000, trace = 65536, log = 65536,
+    progress = 8192 }
 local PLACES = { ready = true, leased = true, delayed = true, dead = true, handled = true }
 local KINDS = { event = true, start = true, stop = true, done = true, lost = true, bounce = true }
 local MAX_STEPS, MAX_HELD, MAX_TIMERS, MAX_JOBS, MAX_DATA, MAX_NUMBER = 10256, 1000, 1000, 1100, 65536, 1e15

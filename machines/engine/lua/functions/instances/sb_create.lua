@@ -1,8 +1,9 @@
--- needs: arguments, creation, idempotency, instances, keys, redirects, replies, version_counters
+-- needs: arguments, creation, idempotency, instances, keys, redirects, replies, traces, version_counters
 -- sb_create: creates an instance of a published version and takes its first macrostep.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 data (JSON object or '') · 3 version ('' = the one that its id gets) · 4 idempotency key or '' · 5 actor
---          · 6 reason · 7 now (ms since the epoch, or '')
+--          · 6 reason · 7 now (ms since the epoch, or '') · 8 W3C traceparent: jobs and messages of the step go on with that
+--          trace; '' or left out for none
 -- Returns: {OK, transition ids, replayed 0|1, instance JSON} · {EXISTS} · {NOMACHINE} · {BADPAYLOAD, why, field}
 --          · {BADARG, why} · {REFUSED, explanation JSON} · {VERSIONS, code, why} the version is withdrawn
 --          · {FAULT, why}
@@ -24,6 +25,7 @@ return function(KEYS, ARGV)
     if not compiled then return missing end
     local data, why = creation.parse_data(data_text)
     if not data then return { replies.BAD_PAYLOAD, why, '' } end
+    if ARGV[8] then traces.begin(ARGV[8]) end
     local reply = creation.create(compiled, id, data, arguments.read_now(ARGV[7]), actor, reason)
     if reply[1] == replies.REFUSED then version_counters.count(root, compiled.version, 'refused') end
     if key ~= '' and reply[1] == replies.OK then idempotency.store(keys.creation(root, id, key), reply) end

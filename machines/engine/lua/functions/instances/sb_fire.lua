@@ -1,5 +1,5 @@
 -- needs: arguments, compiled_steps, idempotency, instances, keys, payloads, permits, pulse, replies, reserved_events, steps
--- needs: version_counters
+-- needs: traces, version_counters
 -- sb_fire: sends one event to one instance and commits the macrostep it causes.
 -- KEYS:    1 root of the partition, for example sb:{activation:0}
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (revision or '') · 5 idempotency key or '' · 6 actor ·
@@ -7,10 +7,11 @@
 --          may do, {"groups": [names] or null for any, "approved": {"action", "by", optionally "definition", a version, and
 --          "transitions", ids}}; '' or left out for a program, to which no rule for people applies · 10 'version' for the
 --          revision in place of the instance; '' or left out for the instance, which a call with a key always gets
--- Returns: {OK, transition ids, replayed 0|1, instance JSON or revision, '1' where it sent messages, with a permit the states
---          before, a line each} · {REFUSED, explanation JSON} · {CONFLICT, revision} ·
---          {SUSPENDED, since ms} · {NOTALLOWED, event, transition id, its target, its groups (JSON)} · {APPROVAL, action,
---          id, version, definition version, transition ids, approved ones or ''}: needs the approval of a second person ·
+--          · 11 W3C traceparent: jobs and messages of the step go on with that trace; '' or left out for none
+-- Returns: {OK, transition ids, replayed 0|1, instance JSON or revision, '1' where it sent messages, with a permit or a trace
+--          the states before, a line each} · {REFUSED, explanation JSON} · {CONFLICT, revision} · {SUSPENDED, since ms} ·
+--          {NOTALLOWED, event, transition id, its target, its groups (JSON)} · {APPROVAL, action, id, version,
+--          definition version, transition ids, approved ones or ''}: needs the approval of a second person ·
 --          {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call; two counters for
@@ -43,6 +44,7 @@ return function(KEYS, ARGV)
     if returning ~= '' and returning ~= 'version' then
         return { replies.BAD_ARGUMENT, "what a step returns is '' or 'version'" }
     end
+    if ARGV[11] then traces.begin(ARGV[11]) end
     local short = returning ~= '' and key == '' -- the outcome that a key keeps is whole
     local instance_key = keys.instance(root, id)
     local flat = redis.call('HGETALL', instance_key)
@@ -67,9 +69,8 @@ return function(KEYS, ARGV)
     local why, field = history_payload, nil
     if payload then why, field = payloads.find_misfit(ctx.program, event, payload) end
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
-    ctx.short = short
+    ctx.short, ctx.before = short, (permit or traces.get()) and ctx.raw._state
     if permit then
-        ctx.before = ctx.raw._state
         bad = permits.read(ctx, permit, actor)
         if bad then return { replies.BAD_ARGUMENT, bad } end
     end

@@ -1,11 +1,14 @@
--- needs: arguments, batches, completion, jobs, json, keys, payloads, pulse, queue_counters, replies, values
+-- needs: arguments, batches, completion, jobs, json, keys, payloads, pulse, queue_counters, replies, traces
+-- needs: values
 -- sb_complete: completes jobs and moves their instances by done.invoke.<id>, each pair at once, if the token still holds the
 -- job.
 -- KEYS:    1 root of the partition
--- ARGV:    1 now (ms, or '') · 2 'short' for replies without the instance, or '' · then job, token, result (JSON, or ''),
---          job, token, result, ... (at most 1000 jobs)
+-- ARGV:    1 now (ms, or '') · 2 'short' for replies without the instance, '', or 'traced' and for each job the trace context
+--          of its step (W3C traceparent, '-' for none), between spaces · then job, token, result (JSON, or ''), job, token,
+--          result, ... (at most 1000 jobs)
 -- Returns: {OK, reply, ...} in order, one for each job: {OK, transition ids, '0', instance JSON or ''} the instance moved
---          (and '1' when it sent messages) · {OK} no instance waited for it · with 'short', in place of these two and where
+--          ('1' when it sent messages, and the states before
+--          when it is traced) · {OK} no instance waited for it · with 'short', in place of these two and where
 --          no messages were sent, the transition ids as text, '' for none · {LOST, 'gone' | 'withdrawn' | 'taken back'} ·
 --          {REFUSED, explanation JSON} the step failed, the job is still leased · {BADPAYLOAD, why, ''} · {FAULT, why} ·
 --          {BADARG, why} before any job was tried
@@ -48,6 +51,14 @@ local function complete_job(root, job, token, text, call)
     return reply
 end
 
+-- Lists the words behind 'traced'; nil where nothing is traced.
+local function read_traces(text)
+    if string.sub(text or '', 1, 7) ~= 'traced ' then return nil end
+    local found = {}
+    for word in string.gmatch(string.sub(text, 8), '%S+') do found[#found + 1] = word end
+    return found
+end
+
 -- An error has changed nothing and concerns only this job.
 local function try_complete(root, job, token, text, call)
     local ok, reply = pcall(complete_job, root, job, token, text, call)
@@ -65,9 +76,13 @@ return function(KEYS, ARGV)
     local now, clock = arguments.read_now(ARGV[1])
     local short, batch = ARGV[2] == 'short', count > 1 and batches.open(root, json.number(now), ARGV[2] == 'short') or nil
     local call = { now = now, clock = clock, batch = batch, short = short, taken = nil, ms = 0 }
-    local reply, ended = { replies.OK }, false
+    local reply, ended, traced = { replies.OK }, false, read_traces(ARGV[2])
     for i = 1, count do
         local at = i * 3
+        if traced then
+            traces.begin(traced[i])
+            call.traced = traces.get()
+        end
         local one = try_complete(root, ARGV[at], ARGV[at + 1], ARGV[at + 2], call)
         local ok = one[1] == replies.OK
         reply[i + 1], ended = ok and short and not one[5] and (one[2] or '') or one, ended or ok

@@ -1,10 +1,11 @@
--- needs: arguments, jobs, json, keys, pulse, replies, strings, values
+-- needs: arguments, jobs, json, keys, pulse, replies, strings, traces, values
 -- sb_enqueue: adds jobs that no instance waits for to queues; all of them, or none.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · then 12 arguments for each job, at most 500 jobs: src, queue, input (JSON, or ''), priority
 --          (0..9), delay in ms, unique key or '', attempts (1..100), backoff in ms, lease in ms, timeout in ms (0 = none),
 --          jitter ('1' or '0'), exception kinds not to retry (between spaces) · after the arguments of a single job, optionally,
 --          an idempotency key of 1 to 200 bytes: for a day, the same key adds no other job to the partition
+--          · behind that ('' for none), optionally, a W3C traceparent: the handlers go on with that trace
 -- Returns: {OK, job, {} or {field, value, ...}, ...}: the fields of an earlier open job that holds the unique key, or of the
 --          job of an earlier call with the idempotency key while that job is there · {BADARG, why}
 -- Notifies: <root>:pulse
@@ -80,10 +81,13 @@ end
 
 return function(KEYS, ARGV)
     local root, once = KEYS[1], nil
-    if #ARGV == WORDS + 2 and ARGV[#ARGV] ~= '' then once = ARGV[#ARGV] end
-    local count = (#ARGV - (#ARGV == WORDS + 2 and 2 or 1)) / WORDS
+    local further = (#ARGV - 1) % WORDS -- the key, or the key and a traceparent
+    local count = (#ARGV - 1 - further) / WORDS
+    if further == 2 then traces.begin(ARGV[#ARGV]) end
+    local key = further > 0 and ARGV[count * WORDS + 2] or ''
+    if key ~= '' then once = key end
     local bad, specs = arguments.check_root(root) or arguments.check('', '', '', '', ARGV[1] or ''), {}
-    if count < 1 or count > MAX_JOBS or count % 1 ~= 0 then
+    if count < 1 or count > MAX_JOBS or further > 2 or once and count > 1 then
         bad = 'each job comes in ' .. WORDS .. ' words, 1 to ' .. MAX_JOBS .. ' of them'
     end
     if once and (#once > MAX_KEY or not strings.is_valid(once)) then

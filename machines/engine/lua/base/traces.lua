@@ -1,0 +1,22 @@
+-- before each call: forget
+-- The trace context of what a call does (W3C Trace Context, `traceparent`). Jobs and messages that a step makes keep it, so that
+-- their handlers and receivers go on with the trace. Nothing is written while there is none.
+local traces = {}
+
+local LENGTH = 55
+local HEX = '[0-9a-f]'
+local FORM = '^00%-' .. string.rep(HEX, 32) .. '%-' .. string.rep(HEX, 16) .. '%-' .. HEX .. HEX .. '$'
+
+local current
+
+function traces.forget() current = nil end
+
+-- Begins with the context that a caller, a job or a message brought. One that is damaged counts as none: it must not stop a step.
+function traces.begin(text)
+    current = text and #text == LENGTH and string.find(text, FORM) and text or nil
+end
+
+-- Answers the context of the current step; nil for none.
+function traces.get() return current end
+
+return traces
