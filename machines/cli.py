@@ -22,6 +22,7 @@ from machines.conf import extras  # noqa: E402
 
 SETTINGS = "DJANGO_SETTINGS_MODULE"
 OWN_SETTINGS = "dashboard.settings"
+TEMPLATE = "examples/project_template"
 USAGE = """\
 signalbox: state machines inside Redis, and a control room for them.
 
@@ -33,6 +34,7 @@ signalbox: state machines inside Redis, and a control room for them.
   signalbox migrate           makes or updates the tables of the control room                     signalbox[dashboard]
   signalbox createsuperuser   makes an account                                                    signalbox[dashboard]
   signalbox check             looks for what is missing                                           signalbox[dashboard]
+  signalbox template          where the template for django-admin startproject is                 (no extra)
 
   signalbox help COMMAND      the options of a command; every management command of Django works, too
   signalbox --version
@@ -53,6 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if words[0] in ("-V", "--version", "version"):
         sys.stdout.write(f"signalbox {machines.__version__}\n")
+        return 0
+    if words == ["template"]:
+        packaged = ROOT / "dashboard" / TEMPLATE
+        sys.stdout.write(f"{packaged if packaged.is_dir() else ROOT / TEMPLATE}\n")
         return 0
     folder = os.getcwd()
     if folder not in sys.path:  # modules of the project; last, so that a folder named dashboard hides nothing of ours

@@ -39,6 +39,8 @@ def expected() -> set[str]:
             found.add(MOVED[f"{top}/"] + rest)
         elif re.fullmatch(r"examples/((drafts/)?\w+\.json|tests/\w+\.yaml)", name):
             found.add(SAMPLES + name.removeprefix("examples/"))
+        elif name.startswith("examples/project_template/"):
+            found.add(f"dashboard/{name}")
     return found
 
 
