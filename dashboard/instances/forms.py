@@ -116,7 +116,9 @@ class EditForm(RepairForm):
 
     def __init__(self, view: VersionView, instance: Instance, data: Posted = None) -> None:
         super().__init__(data, auto_id="edit-%s")
-        self.typed = TypedForm(view.outline.data, prefix="data", id_prefix="edit-data", data=data)
+        self.typed = TypedForm(
+            view.outline.data, prefix="data", id_prefix="edit-data", data=data, earlier=instance.data
+        )
         for field in self.typed.fields.values():
             field.widget.attrs.pop("placeholder", None)  # its initial value would look like the one it has
         held = [name for name in self.typed.fields if name in instance.data]

@@ -100,7 +100,8 @@ def explain_failure(
     if isinstance(error, errors.Refused):
         seen = redactor.explanation(error.explanation)
         routes = list(list_routes(view, seen, payload_known=True))
-        return fail(kind="refused", message=_explain(seen), explanation=seen, routes=routes)
+        message = f"{_explain(seen)} {_explain_texts(asked, view)}".strip()
+        return fail(kind="refused", message=message, explanation=seen, routes=routes)
     if isinstance(error, MethodRefused | MethodFailed):
         kind = "failed" if isinstance(error, MethodFailed) else "refused"
         return fail(kind=kind, what=asked.what.replace("fire", "call", 1), message=error.message)
@@ -134,7 +135,8 @@ def show_preview(asked: ActionResult, view: VersionView, instance: Instance, exp
     """Describe what would happen to ``instance``. Nothing was changed."""
     after = (explanation.outcome or {}).get("data", instance.data)
     return replace(
-        asked, kind="preview", message="" if explanation.taken else _explain(explanation), explanation=explanation,
+        asked, kind="preview", explanation=explanation,
+        message=f"{'' if explanation.taken else _explain(explanation)} {_explain_texts(asked, view)}".strip(),
         routes=list(list_routes(view, explanation, payload_known=True)),
         changes={name: after.get(name) for name in instance.data | after if after.get(name) != instance.data.get(name)},
     )  # fmt: skip
@@ -160,6 +162,15 @@ def _explain(explanation: Explanation) -> str:
     if explanation.why == "error":
         return f"An action fails {where}: {explanation.error}."
     return f"No transition for {explanation.event} is available {where}."
+
+
+def _explain_texts(asked: ActionResult, view: VersionView) -> str:
+    """Say which fields of the payload are texts that expressions compare with a number; "" for none."""
+    compared = view.outline.compared_of(asked.event) if asked.form and asked.event else {}
+    sent = asked.form.values() if compared and asked.form else {}
+    texts = [name for name, value in sent.items() if isinstance(value, str) and "number" in compared.get(name, ())]
+    words = "is a text, and is" if len(texts) == 1 else "are texts, and are"
+    return f"{', '.join(texts)} {words} compared with a number." if texts else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,13 +380,21 @@ def list_event_actions(
     instance: Instance,
     submitted: tuple[str, TypedForm] | None = None,
     *,
+    steps: Iterable[Step] = (),
     groups: Groups = None,
 ) -> list[EventAction]:
-    """List events of the current state first, then the others. ``explained``: what ``list_events`` would do;
-    ``submitted``: an event whose form stays filled; ``groups``: those of the person, None if they may take any
-    transition."""
+    """List events of the current state first, then the others.
+
+    ``explained``: what ``list_events`` would do; ``submitted``: an event whose form stays filled; ``steps``: earlier
+    ones, newest first; ``groups``: those of the person, None if they may take any transition.
+    """
     names = list_events(view, instance.configuration)
-    actions = [_make_action(view, instance, name, number, submitted) for number, name in enumerate(names)]
+    earlier: dict[str, Mapping[str, Any]] = {}
+    for step in steps:
+        earlier.setdefault(step.event, step.payload)
+    actions = [
+        _make_action(view, instance, name, number, submitted, earlier.get(name)) for number, name in enumerate(names)
+    ]
     return [_explain_action(explained.get(action.event), view, instance, action, groups) for action in actions]
 
 
@@ -403,14 +422,18 @@ def list_events(view: VersionView, configuration: Iterable[str] = ()) -> list[st
 
 
 def _make_action(
-    view: VersionView, instance: Instance, name: str, number: int, submitted: tuple[str, TypedForm] | None
+    view: VersionView,
+    instance: Instance,
+    name: str,
+    number: int,
+    submitted: tuple[str, TypedForm] | None,
+    earlier: Mapping[str, Any] | None,
 ) -> EventAction:
     description = view.event_description(name) if name else "This state accepts events by a name pattern."
     if submitted and submitted[0] == name:
         return EventAction(name, number, description, submitted[1], asked=True)
-    return EventAction(
-        name, number, description, view.payload_form(name, instance.configuration, id_prefix=f"e{number}")
-    )
+    form = view.payload_form(name, instance.configuration, id_prefix=f"e{number}", earlier=earlier)
+    return EventAction(name, number, description, form)
 
 
 def _explain_action(

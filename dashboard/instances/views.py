@@ -91,7 +91,7 @@ def _list_actions(
         return []
     submitted, groups = attempt.submitted if attempt else None, rules.groups_among(Actor.of(request), view.outline)
     explained = _explain_events(engine, view, seen)
-    actions = list_event_actions(explained, view, seen.instance, submitted, groups=groups)
+    actions = list_event_actions(explained, view, seen.instance, submitted, steps=seen.steps, groups=groups)
     return judge_methods(actions, view, seen.instance.id, request.user) if view.is_mirror else actions
 
 

@@ -185,21 +185,27 @@ class VersionView:
         return next((delay for delay in found if delay), "")
 
     def payload_form(
-        self, event: str, configuration: Iterable[str] | None, *, id_prefix: str, data: Mapping[str, Any] | None = None
+        self,
+        event: str,
+        configuration: Iterable[str] | None,
+        *,
+        id_prefix: str,
+        data: Mapping[str, Any] | None = None,
+        earlier: Mapping[str, Any] | None = None,
     ) -> TypedForm:
         """Return the form for an event's payload: declared fields, or those its guards and actions read.
 
         ``configuration`` None asks for the fields of every state: what a posted form may hold in whatever state the
-        instance is.
+        instance is. ``earlier``: a payload that the event had before.
         """
         if (called := row_methods().list_parameters(self.machine, event) if self.is_mirror else None) is not None:
             return TypedForm(called[0], is_open=called[1], id_prefix=id_prefix, data=data)
         declared = self.outline.events.get(event)
         if declared is not None and declared.fields is not None:
-            return TypedForm(declared.fields, id_prefix=id_prefix, data=data)
+            return TypedForm(declared.fields, id_prefix=id_prefix, data=data, earlier=earlier)
         states = [state.name for state in self.outline.states] if configuration is None else configuration
         inferred = self._list_accepted_fields(list(states)).get(event, ())
-        return TypedForm(inferred, is_open=True, id_prefix=id_prefix, data=data)
+        return TypedForm(inferred, is_open=True, id_prefix=id_prefix, data=data, earlier=earlier)
 
     def _list_accepted_fields(self, states: list[str]) -> dict[str, Sequence[FieldOutline]]:
         """Return event -> fields, for these states and their ancestors; nothing for a state of another version."""

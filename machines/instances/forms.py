@@ -191,10 +191,11 @@ class TextOrJson(Typed, forms.MultiValueField):
     type_name = "text or JSON"
     is_pair = True
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, kind: str = "text", **options: Any) -> None:
+        """Make the field. ``kind``: what is chosen at first."""
         text = forms.CharField(max_length=TEXT_LIMIT, strip=False, required=False)
         parts = [text, forms.ChoiceField(choices=TextAndKind.kinds, required=False)]
-        super().__init__(parts, widget=TextAndKind(), require_all_fields=False, **options)
+        super().__init__(parts, widget=TextAndKind(kind), require_all_fields=False, **options)
 
     def compress(self, parts: list[Any]) -> Any:
         text, kind = parts or ("", "text")
@@ -209,20 +210,28 @@ def _blank(field: forms.Field) -> None:
         raise forms.ValidationError(field.error_messages["required"], code="required")
 
 
+COMPARED = "Compared with a number: choose JSON to enter one."
 SINGLE = {"string": Text, "integer": Whole, "number": Number, "boolean": YesNo}
 STRUCTURED = {"object", "array", "null"}
 
 
-def field_for(outline: FieldOutline) -> forms.Field:
-    """Return the input for a field; left blank, it is not sent, unless the field is required."""
-    field = _field(set(outline.types or ["any"]), outline)
+def field_for(outline: FieldOutline, earlier: Any = None) -> forms.Field:
+    """Return the input for a field; left blank, it is not sent, unless the field is required.
+
+    A field that declares no type has that of what expressions compare it with. Where that is open too, ``earlier``, a
+    value that it had before, says whether JSON is chosen at first.
+    """
+    types = set(outline.types or ["any"])
+    if "any" in types and outline.compared in (("number",), ("boolean",)):
+        types = set(outline.compared)
+    field = _field(types, outline, earlier)
     if outline.initial not in (None, ""):
         shown = field.widget.widgets[0] if isinstance(field.widget, forms.MultiWidget) else field.widget
         shown.attrs["placeholder"] = json.dumps(outline.initial, ensure_ascii=False).strip('"')
     return field
 
 
-def _field(types: set[str], outline: FieldOutline) -> forms.Field:
+def _field(types: set[str], outline: FieldOutline, earlier: Any) -> forms.Field:
     options = {"label": outline.name, "help_text": outline.description, "required": outline.required}
     if types == {"integer", "number"}:
         types = {"number"}
@@ -230,7 +239,10 @@ def _field(types: set[str], outline: FieldOutline) -> forms.Field:
         return single(**options)
     if types <= STRUCTURED:
         return JsonText(type_name=f"JSON {' or '.join(sorted(types))}", **options)
-    return TextOrJson(**options)
+    if "number" in outline.compared:
+        options["help_text"] = f"{outline.description} {COMPARED}".strip()
+    is_json = earlier is not None and not isinstance(earlier, str)
+    return TextOrJson(kind="json" if is_json or outline.compared == ("number",) else "text", **options)
 
 
 def parse(text: str) -> Any:
@@ -282,12 +294,13 @@ class TextAndKind(Pair):
 
     kinds = (("text", "text"), ("json", "JSON"))
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
         super().__init__("kind", forms.Select({"aria-label": "Format"}, choices=self.kinds))
+        self._kind = kind
 
     def decompress(self, value: Any) -> list[Any]:
         if value is None:
-            return ["", "text"]
+            return ["", self._kind]
         return [value, "text"] if isinstance(value, str) else [json.dumps(value), "json"]
 
 
@@ -306,10 +319,11 @@ class TypedForm(PageForm):
         prefix: str = "payload",
         id_prefix: str = "f",
         data: Mapping[str, Any] | None = None,
+        earlier: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(data, prefix=prefix, auto_id=f"{id_prefix}-%s")
         for outline in outlines:
-            self.fields[outline.name] = field_for(outline)
+            self.fields[outline.name] = field_for(outline, (earlier or {}).get(outline.name))
         if is_open:
             self.fields[MORE] = JsonText(label="additional fields", type_name="JSON object", rows=2)
 

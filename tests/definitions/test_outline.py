@@ -101,7 +101,7 @@ def test_undeclared_events_have_the_fields_their_guards_and_actions_read():
         {"actions": {"set": {"extra": {"a": ["event['who']"]}, "name": "event.token"}}},
     ]
     (go, _) = outline(with_transition(chain)).events_of("A")
-    assert go.fields == (FieldOutline("token"), FieldOutline("who"))
+    assert go.fields == (FieldOutline("token", compared=("string",)), FieldOutline("who"))
     assert go.open
 
 

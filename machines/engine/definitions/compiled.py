@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 from machines.engine.errors import DefinitionError
 from machines.engine.expressions import Node
 
+from .checks.comparisons import find_comparisons
 from .findings import Finding, Path, Report, make_finding, render
 from .model import Action, Machine, Value
 from .outline import Outline, build_outline
@@ -67,7 +68,7 @@ class CompiledDefinition:
     @cached_property
     def outline(self) -> Outline:
         """Return the outline that people read and diagrams draw."""
-        return build_outline(self._checked)
+        return build_outline(self._checked, find_comparisons(self._checked))
 
     @cached_property
     def recipients(self) -> tuple[Recipient, ...]:

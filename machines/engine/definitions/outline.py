@@ -76,12 +76,15 @@ def _join_actions(actions: Iterable[Action]) -> str:
     return "; ".join(describe_action(action) for action in actions)
 
 
+Compared = dict[str, tuple[str, ...]]
+"""Field -> types of what expressions compare it with: ``number``, ``string``, ``boolean``, and so on."""
 NO_WORK = Work(attempts=0, backoff=0, lease=0)  # of an invoke of a machine
 
 
 @dataclass(frozen=True, slots=True)
 class FieldOutline:
-    """A field. ``types`` are JSON Schema's names or ``("any",)``. ``initial`` is None where there is none."""
+    """A field. ``types`` are JSON Schema's names or ``("any",)``. ``initial`` is None where there is none;
+    ``compared``: the types of what expressions compare it with, as far as they are known."""
 
     name: str
     types: tuple[str, ...] = ANY
@@ -89,6 +92,7 @@ class FieldOutline:
     initial: Any = None
     required: bool = False
     sensitive: bool = False
+    compared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +212,8 @@ class Outline:
     is the first state that is entered; ``index``: data fields by which instances are found; ``approval``: what needs a
     second person, a repair's name or ``fire:<event>``; ``accepts``: machines that may send to it, None where the
     definition does not say. ``eager_reads``: data fields that decide or compute what a step takes further by itself:
-    ``always``, raised events, ends of states, actions of states.
+    ``always``, raised events, ends of states, actions of states. ``compared``: descriptor of events -> what fields of
+    their payloads are compared with, in any state; "" for data fields.
     """
 
     id: str
@@ -225,6 +230,7 @@ class Outline:
     approval: tuple[str, ...] = ()
     accepts: tuple[str, ...] | None = None
     eager_reads: tuple[str, ...] = ()
+    compared: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
 
     def list_data_reads(self, event: str = "") -> set[str]:
         """List the data fields that decide or compute what an event does, in whatever state; without an event, those of
@@ -297,13 +303,19 @@ class Outline:
             return [name for name in self.events if is_match(descriptor, name)]
         return (descriptor,)
 
+    def compared_of(self, event: str) -> Compared:
+        """Return what fields of an event's payload are compared with, in whatever state it comes."""
+        return _match_compared(self.compared, event)
+
     def _with_fields(self, name: str, transitions: Iterable[TransitionOutline]) -> EventOutline:
         declared = self.events.get(name, EventOutline(name))
         if declared.fields is not None:
             return declared
         listening = [t for t in transitions if any(is_match(descriptor, name) for descriptor in t.events)]
         names = dict.fromkeys(read for transition in listening for read in transition.reads)
-        return EventOutline(name, declared.description, tuple(FieldOutline(read) for read in names), open=True)
+        compared = self.compared_of(name)
+        fields = tuple(FieldOutline(read, compared=compared.get(read, ())) for read in names)
+        return EventOutline(name, declared.description, fields, open=True)
 
 
 FIRE = "fire:"
@@ -316,6 +328,14 @@ def is_match(descriptor: str, event: str) -> bool:
     return descriptor == "*" or event == prefix or event.startswith(f"{prefix}.")
 
 
+def _match_compared(compared: Mapping[str, Compared], event: str) -> Compared:
+    found: dict[str, set[str]] = {}
+    for descriptor, some in compared.items():
+        for name, types in some.items() if descriptor and is_match(descriptor, event) else ():
+            found.setdefault(name, set()).update(types)
+    return {name: tuple(sorted(types)) for name, types in found.items()}
+
+
 def covers_action(named: str, action: str) -> bool:
     """Tell whether an entry of ``approval`` is about an action. ``fire:door`` covers ``fire:door.open`` too, as a
     transition on ``door`` does."""
@@ -324,14 +344,15 @@ def covers_action(named: str, action: str) -> bool:
     return named == action
 
 
-def build_outline(machine: Machine) -> Outline:
+def build_outline(machine: Machine, compared: dict[str, Compared]) -> Outline:
+    """Build it. ``compared``: as the outline has it."""
     return Outline(
         id=machine.id,
         description=machine.description,
         initial=machine.start.targets[0] if machine.start.targets else machine.root or "",
         states=tuple(_state(state, machine) for state in machine.states.values()),
-        data=tuple(_field(field) for field in machine.fields.values()),
-        events={event.name: _event(event) for event in machine.events.values()},
+        data=tuple(_field(field, compared.get("", {})) for field in machine.fields.values()),
+        events={event.name: _event(event, compared) for event in machine.events.values()},
         queues=tuple(list_queues(machine)),
         root=machine.root,
         output=machine.output.text if machine.output else "",
@@ -340,6 +361,7 @@ def build_outline(machine: Machine) -> Outline:
         approval=tuple(machine.approval),
         accepts=None if machine.accepts is None else tuple(machine.accepts),
         eager_reads=_list_eager_reads(machine),
+        compared=compared,
     )
 
 
@@ -445,11 +467,13 @@ def _limit(limit: Limit) -> LimitOutline:
     return LimitOutline(limit.concurrency, rates.format_rate(limit.rate, limit.per) if limit.rate else "")
 
 
-def _field(field: Field) -> FieldOutline:
+def _field(field: Field, compared: Compared) -> FieldOutline:
     initial = None if field.initial is MISSING else field.initial
-    return FieldOutline(field.name, field.types, field.description, initial, field.required, field.sensitive)
+    types = compared.get(field.name, ())
+    return FieldOutline(field.name, field.types, field.description, initial, field.required, field.sensitive, types)
 
 
-def _event(event: Event) -> EventOutline:
-    fields = None if event.fields is None else tuple(_field(field) for field in event.fields.values())
+def _event(event: Event, compared: Mapping[str, Compared]) -> EventOutline:
+    known = {} if event.fields is None else _match_compared(compared, event.name)
+    fields = None if event.fields is None else tuple(_field(field, known) for field in event.fields.values())
     return EventOutline(event.name, event.description, fields)

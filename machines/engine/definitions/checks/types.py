@@ -39,7 +39,7 @@ class Inference:
 
     def types(self, node: Node) -> Types:
         """Return the types a node may evaluate to; report what cannot be evaluated at all."""
-        parts = [self.types(part) for part in _parts(node)]
+        parts = [self.types(part) for part in list_parts(node)]
         operator = node[0]
         if operator in _LITERALS:
             return _LITERALS[operator]
@@ -180,7 +180,7 @@ def _never_equal(left: Types, right: Types) -> bool:
     return is_impossible(left - NULL, right - NULL | (NUMBERS if right & NUMBERS else frozenset()))
 
 
-def _parts(node: Node) -> list[Node]:
+def list_parts(node: Node) -> list[Node]:
     """Return the sub-expressions of a node."""
     operator, *rest = node
     if operator in ("obj", "cmp"):
