@@ -50,9 +50,9 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     def count(place: Any, name: str) -> None:
         real = getattr(place, name)
 
-        def counting(given: Any) -> Any:
+        def counting(given: Any, *more: Any) -> Any:
             counted[f"{name} {given['id'] if isinstance(given, dict) else given.id}"] += 1
-            return real(given)
+            return real(given, *more)
 
         monkeypatch.setattr(place, name, counting)
 
