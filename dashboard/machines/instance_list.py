@@ -248,11 +248,6 @@ class InstanceList:
         return {**self.kept, **self.filter.texts, "cols": ""}
 
     @property
-    def time_column(self) -> Column:
-        """Return the column that the list is sorted by."""
-        return TIME
-
-    @property
     def order_said(self) -> str:
         texts = self.filter.texts
         if "is" in texts or "id" in texts or "error" in texts:

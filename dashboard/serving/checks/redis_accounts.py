@@ -11,7 +11,6 @@ A test holds the lists to the functions library and runs each account on real se
 from __future__ import annotations
 
 import argparse
-import textwrap
 from dataclasses import dataclass
 
 from dashboard.site.stores import web_prefix
@@ -82,11 +81,6 @@ ACCOUNTS = {
 def line(name: str, prefix: str = PREFIX, *, cluster: bool = False) -> str:
     """Return the command that a person types, with PASSWORD where the password belongs."""
     return " ".join(["ACL SETUSER", f"signalbox-{name}", *ACCOUNTS[name].rules(prefix, cluster=cluster), ">PASSWORD"])
-
-
-def wrap_line(name: str) -> str:
-    """Return the same, wrapped into the lines of a page."""
-    return textwrap.fill(line(name), 118, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
 
 
 def main() -> None:
