@@ -12,6 +12,7 @@ django.setup(set_prefix=False)  # what follows may import models
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
+from dashboard.metrics import instruments  # noqa: E402
 from dashboard.serving.checks import system_checks  # noqa: E402
 from dashboard.shared.concurrency_limits import Slots  # noqa: E402
 from machines.conf import conf  # noqa: E402
@@ -26,6 +27,7 @@ from .serving.threaded_handler import ThreadedHandler  # noqa: E402
 if refusals := system_checks.refusals():
     raise ImproperlyConfigured(refusals)
 
+instruments.register()
 application = ProtocolTypeRouter(
     {
         "http": Admission(ThreadedHandler(), EventLoopHandler(), Slots.of(conf.THREADS)),

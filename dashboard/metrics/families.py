@@ -117,6 +117,12 @@ def list_families() -> list[Metric]:
     return list(Snapshot(Survey(), approvals={}, measured=0, activity=Activity({}), people={}).collect())
 
 
+def list_series(family: Metric) -> list[str]:
+    """List the names of a metric's series."""
+    endings = {"counter": ["_total"], "histogram": ["_bucket", "_count"]}.get(family.type, [""])
+    return [family.name + ending for ending in endings]
+
+
 def registry(snapshot: Snapshot) -> CollectorRegistry:
     """Return a registry of its own for each scrape, so that nothing is left for the next."""
     found = CollectorRegistry(auto_describe=False)

@@ -47,17 +47,20 @@ def metrics(request: HttpRequest) -> HttpResponse:
     if not _find_scope(request):
         return _refuse(request)
     try:
-        survey = get_engine().at_once().survey().only(_find_scope(request))
-        unwritten = waiting()
-        kept = {duty: holder is not None for duty, holder in read_lock_holders(get_pattern(Locks), DUTIES).items()}
+        return _answer_text(read_snapshot(_find_scope(request)))
     except EngineUnavailable as error:
         log.warning("metrics: %s", error)
         return _answer_text(Snapshot(None), status=503)
+
+
+def read_snapshot(scope: Scope) -> Snapshot:
+    """Read the figures of the machines in a scope. Raises EngineUnavailable."""
+    survey = get_engine().at_once().survey().only(scope)
+    unwritten = waiting()
+    kept = {duty: holder is not None for duty, holder in read_lock_holders(get_pattern(Locks), DUTIES).items()}
     moved = _read_if_possible(lambda: kept_activity(survey.lives))
-    people = _read_if_possible(count_people) if _find_scope(request).all else None
-    return _answer_text(
-        Snapshot(survey, time.time() * 1000, sockets(), *_read_stored(), kept, moved, people, unwritten)
-    )
+    people = _read_if_possible(count_people) if scope.all else None
+    return Snapshot(survey, time.time() * 1000, sockets(), *_read_stored(), kept, moved, people, unwritten)
 
 
 def _read_stored() -> tuple[dict[str, int] | None, int | None]:

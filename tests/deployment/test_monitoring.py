@@ -14,7 +14,7 @@ import pytest
 import yaml
 from django.test import Client
 
-from dashboard.metrics.families import list_families
+from dashboard.metrics.families import list_families, list_series
 from machines.server import Guarded
 from machines.server.cluster import free_ports
 from tests.configuration import configure
@@ -27,7 +27,6 @@ ALERTS, BOARD = "prometheus/alerts.yaml", "grafana/signalbox.json"
 RULES: list[dict[str, Any]] = yaml.safe_load(files.read(ALERTS))["groups"][0]["rules"]
 PANELS: list[dict[str, Any]] = json.loads(files.read(BOARD))["panels"]
 VARIABLES = {"$machine": ".*", "$__rate_interval": "5m"}
-ENDINGS = {"counter": ["_total"], "histogram": ["_bucket", "_count"]}
 ERRAND = {
     "id": "errand",
     "initial": "Idle",
@@ -44,9 +43,7 @@ def list_expressions() -> list[str]:
 
 @pytest.mark.pure
 def test_each_metric_that_they_name_is_exported():
-    exported = {
-        family.name + ending for family in list_families() for ending in ENDINGS.get(family.type, [""])
-    }  # fmt: skip
+    exported = {name for family in list_families() for name in list_series(family)}
     for expression in list_expressions():
         named = set(re.findall(r"\bsignalbox_\w+", expression))
         assert named, expression

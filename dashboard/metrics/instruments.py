@@ -1,0 +1,69 @@
+"""Metrics of OpenTelemetry: those of ``/metrics``, by the same names. The host's SDK asks for them when it exports."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from django.db import close_old_connections
+from prometheus_client.samples import Sample
+
+from machines.conf import conf
+from machines.engine import EngineUnavailable
+from machines.people.permissions import EVERYTHING
+
+from .families import Snapshot, list_families, list_series
+from .views import read_snapshot
+
+KEPT = 1.0  # seconds for which one reading serves: an export asks for each metric by itself
+
+
+def register() -> None:
+    """Register an instrument for each metric, unless ``METRICS`` is off or the extra ``otel`` is not installed.
+
+    Each web process of Signalbox's own site does so. A project that mounts the room calls this in one process.
+    """
+    try:
+        from opentelemetry.metrics import get_meter
+    except ImportError:
+        return
+    if conf.METRICS == "off":
+        return
+    meter, reading = get_meter("signalbox"), Reading()
+    for family in list_families():
+        make = meter.create_observable_counter if family.type == "counter" else meter.create_observable_gauge
+        for name in list_series(family):
+            make(name, [partial(reading.observe, name)], description=family.documentation)
+
+
+class Reading:
+    """What ``/metrics`` reads, shared by all instruments of an export."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._until = 0.0
+        self._samples: list[Sample] = []
+
+    def observe(self, name: str, _: Any) -> Iterator[Any]:
+        """Yield the values of one series."""
+        from opentelemetry.metrics import Observation
+
+        for sample in self._read():
+            if sample.name == name:
+                yield Observation(sample.value, sample.labels)
+
+    def _read(self) -> list[Sample]:
+        with self._lock:
+            if time.monotonic() >= self._until:
+                try:
+                    snapshot = read_snapshot(EVERYTHING)
+                except EngineUnavailable:
+                    snapshot = Snapshot(None)
+                finally:
+                    close_old_connections()  # of the exporter's thread
+                self._samples = [sample for family in snapshot.collect() for sample in family.samples]
+                self._until = time.monotonic() + KEPT
+            return self._samples
