@@ -33,9 +33,10 @@ def find_comparisons(machine: Machine) -> dict[str, Compared]:
 def _walk(node: Node, inference: Inference) -> Iterator[tuple[tuple[str, str], frozenset[str]]]:
     """Yield each field below a node, as kind and name, with the types that stand beside it."""
     for part, other in _list_pairs(node):
-        named = _name_field(part)
+        if (named := _name_field(part)) is None:
+            continue
         types: Types = inference.types(other) if isinstance(other, list) else other
-        if named and types and types - NULL:
+        if types and types - NULL:
             yield named, types - NULL
     for part in list_parts(node):
         yield from _walk(part, inference)
