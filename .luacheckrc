@@ -4,14 +4,14 @@ max_line_length = 130
 read_globals = { 'bit', 'redis', 'cjson', 'cmsgpack', 'struct', 'unpack' }
 files['machines/engine/lua'] = {
     read_globals = {
-        'arguments', 'calendar', 'idempotency', 'json', 'keys', 'monotonic', 'partition_log', 'random', 'replies', 'shared_lists', 'streams', 'strings', 'time_limit', 'traces', 'work_budget', -- base
+        'arguments', 'calendar', 'idempotency', 'json', 'keys', 'monotonic', 'partition_log', 'random', 'replies', 'shared_lists', 'streams', 'strings', 'time_limit', 'work_budget', -- base
         'draft_programs', 'durations', 'fields', 'programs', 'reserved_events', -- definitions
         'chart_compiler', 'chart_state', 'compiled_steps', 'lua_source', 'refusals', 'step_compiler', 'step_source', 'step_writes', -- compiled
         'arithmetic', 'builtins', 'ecmascript', 'expressions', 'guard_explanation', 'sequences', 'values', -- expressions
         'batches', 'commit', 'creation', 'deletion', 'history_entries', 'retirement', 'instances', 'payloads', 'previews', 'pulse', 'repairs', 'step_jobs', 'step_log', 'step_plan', 'steps', -- instances
         'actions', 'chart', 'chart_writes', 'configurations', 'core', 'job_requests', 'permits', 'sends', -- interpreter
         'awaited_jobs', 'completion', 'dead_jobs', 'due_jobs', 'job_repair', 'jobs', 'queue_bells', 'queue_counters', 'queue_figures', 'queue_limits', 'retry_delay', -- jobs
-        'accepted_senders', 'delivery', 'inbox', -- messages
+        'accepted_senders', 'delivery', 'inbox', 'traces', -- messages
         'cardinality', 'locks', 'pattern_keys', 'scoreboards', 'sessions', -- patterns
         'data_indexes', 'failures', 'filters', 'keyset_pages', 'live_figures', -- search
         'expansions', 'memory_instances', 'simulations', -- simulation

@@ -153,7 +153,7 @@ function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, a
         return step(flat, event), program
     end
     clock = clock or pulse.read_clock()
-    return finish(try(step, flat, id, key, payload, kept, actor, reason, now, clock, permit or traces.get(), short)),
+    return finish(try(step, flat, id, key, payload, kept, actor, reason, now, clock, permit or traces.current, short)),
         program
 end
 

@@ -40,7 +40,7 @@ function chart_writes.post_messages(ctx, undo_log)
     local key = keys.outbox(ctx.program.root)
     due_times.note_messages(ctx.program.root)
     for _, message in ipairs(ctx.messages) do
-        message.body.traceparent = traces.get()
+        message.body.traceparent = traces.current
         local id = call('XADD', key, '*', 'kind', message.kind, 'machine', message.machine, 'id', message.id,
             'body', cjson.encode(message.body))
         log_undo(undo_log, 'XDEL', key, id, false)

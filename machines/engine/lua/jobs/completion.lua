@@ -31,7 +31,7 @@ end
 local function hold_result(ctx, event, payload, awaited)
     local from = { machine = ctx.program.machine, id = ctx.id }
     local verdict, why = delivery.hold(ctx, 'event', { event = event, data = json.encode(payload), from = from,
-        traceparent = traces.get() })
+        traceparent = traces.current })
     if verdict ~= 'held' then return { replies.FAULT, why } end
     store_awaited(ctx, awaited)
     return { replies.OK }

@@ -107,8 +107,7 @@ local function list_fields(spec, place, now)
     for i = 1, #non_defaults do flat[count + i] = non_defaults[i] end
     count = count + #non_defaults
     if place == 'delayed' then flat[count + 1], flat[count + 2], count = 'due', now + spec.delay, count + 2 end
-    flat[count + 1] = traces.get() and 'traceparent'
-    flat[count + 2] = traces.get()
+    if traces.current then flat[count + 1], flat[count + 2] = 'traceparent', traces.current end
     return flat
 end
 

@@ -70,7 +70,7 @@ end
 
 -- Describes a step to the caller that traces it: event, states before, states after; nil where nobody does.
 local function describe_step(event, before, after)
-    return traces.get() and json.encode(json.list({ event, before, after }))
+    return traces.current and json.encode(json.list({ event, before, after }))
 end
 
 -- `facts`: the fields of the event beside its name and payload.
@@ -205,7 +205,7 @@ local function start_child(root, id, body, now)
     given = values.kind_of(given) == 'object' and given or {}
     local reply = creation.create(compiled, id, given, now, format_sender(from), '', parent)
     if reply[1] == replies.OK then
-        return 'applied', describe_step('(create)', '', traces.get() and cjson.decode(reply[4])._state)
+        return 'applied', describe_step('(create)', '', traces.current and cjson.decode(reply[4])._state)
     end
     if reply[1] == replies.FAULT then return 'fault', reply[2] end
     if reply[1] == replies.REFUSED then version_counters.count(root, compiled.version, 'refused') end

@@ -69,7 +69,7 @@ return function(KEYS, ARGV)
     local why, field = history_payload, nil
     if payload then why, field = payloads.find_misfit(ctx.program, event, payload) end
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
-    ctx.short, ctx.before = short, (permit or traces.get()) and ctx.raw._state
+    ctx.short, ctx.before = short, (permit or traces.current) and ctx.raw._state
     if permit then
         bad = permits.read(ctx, permit, actor)
         if bad then return { replies.BAD_ARGUMENT, bad } end

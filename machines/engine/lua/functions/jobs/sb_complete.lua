@@ -81,7 +81,7 @@ return function(KEYS, ARGV)
         local at = i * 3
         if traced then
             traces.begin(traced[i])
-            call.traced = traces.get()
+            call.traced = traces.current
         end
         local one = try_complete(root, ARGV[at], ARGV[at + 1], ARGV[at + 2], call)
         local ok = one[1] == replies.OK

@@ -7,16 +7,12 @@ local LENGTH = 55
 local HEX = '[0-9a-f]'
 local FORM = '^00%-' .. string.rep(HEX, 32) .. '%-' .. string.rep(HEX, 16) .. '%-' .. HEX .. HEX .. '$'
 
-local current
-
-function traces.forget() current = nil end
+-- `traces.current`: the context of the current step, nil for none. A field, since each step asks for it.
+function traces.forget() traces.current = nil end
 
 -- Begins with the context that a caller, a job or a message brought. One that is damaged counts as none: it must not stop a step.
 function traces.begin(text)
-    current = text and #text == LENGTH and string.find(text, FORM) and text or nil
+    traces.current = text and #text == LENGTH and string.find(text, FORM) and text or nil
 end
-
--- Answers the context of the current step; nil for none.
-function traces.get() return current end
 
 return traces
