@@ -258,8 +258,7 @@ def read_explanation(machine: str, id: str, text: str) -> Explanation:
 
 def build_refusal(why: Explanation) -> Refused:
     """Build the error for an explanation of an event that no transition took."""
-    kind = TooMuchWork if why.exhausted else UnknownEvent if why.why == "unknown event" else Refused
-    refusal = kind(why)
+    refusal = TooMuchWork(why) if why.exhausted else UnknownEvent(why) if why.why == "unknown event" else Refused(why)
     for listen in refusal_listeners:
         listen(refusal)
     return refusal
