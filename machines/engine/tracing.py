@@ -152,7 +152,25 @@ class Step(Span):
             self.note_states(str(reply[5]) if len(reply) > 5 else "", str(json.loads(reply[3])["_state"]))
 
 
-def begin_steps(calls: Iterable[Call], steps: dict[int, Step]) -> Iterator[Call]:
+class Spans(dict[Any, Any]):
+    """Spans of a batch, by the places of their calls. Those without an answer end with the block."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trail: object) -> None:
+        for span in self.values():
+            span.__exit__(kind, error, trail)
+
+    def end(self, place: object, *answer: Any) -> None:
+        """End the span of a call that was answered, if it has one."""
+        span = self.pop(place, None)
+        if span is not None:
+            with span:
+                span.read(*answer)
+
+
+def begin_steps(calls: Iterable[Call], steps: Spans) -> Iterator[Call]:
     """Yield the calls of a batch with the contexts of their steps, which go to ``steps`` by the place of the call."""
     for place, (function, root, args) in enumerate(calls):
         if function in PLACES:
@@ -160,25 +178,17 @@ def begin_steps(calls: Iterable[Call], steps: dict[int, Step]) -> Iterator[Call]
         yield function, root, args
 
 
-def end_step(steps: dict[int, Step], place: int, reply: Any) -> None:
-    """End the step of one call of a batch."""
-    if place in steps:
-        with steps.pop(place) as step:
-            step.read(reply)
-
-
-def begin_ends(jobs: Sequence[Any], otherwise: str) -> tuple[dict[int, Step], str]:
-    """Begin the steps of instances whose jobs end, by the place of the job; return them, and the argument of
-    ``sb_complete`` that has their contexts: ``otherwise`` where nobody records them."""
+def begin_ends(jobs: Mapping[int, Any], steps: Spans, otherwise: str) -> str:
+    """Begin the steps of instances whose jobs end; they go to ``steps`` by the places of the jobs. Return the argument
+    of ``sb_complete`` that has their contexts: ``otherwise`` where nobody records them."""
     if find_tracer() is None:
-        return {}, otherwise
-    steps = {
-        place: Step(job.machine, job.instance, f"done.invoke.{job.invoke}", get_context(job))
-        for place, job in enumerate(jobs)
-        if job.invoke
-    }
-    found = [steps[place].traceparent if place in steps else "" for place in range(len(jobs))]
-    return (steps, " ".join(["traced", *(each or "-" for each in found)])) if any(found) else ({}, otherwise)
+        return otherwise
+    found = []
+    for place, job in jobs.items():
+        if job.invoke:
+            steps[place] = Step(job.machine, job.instance, f"done.invoke.{job.invoke}", get_context(job))
+        found.append(steps[place].traceparent if job.invoke else "")
+    return " ".join(["traced", *(each or "-" for each in found)]) if any(found) else otherwise
 
 
 class Delivery(Span):

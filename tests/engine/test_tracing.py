@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-from machines.engine import AsyncEngine, Conflict, Enqueue, Fire, Refused, tracing
+from machines.engine import AsyncEngine, Conflict, EngineUnavailable, Enqueue, Fire, Refused, tracing
 
 from .builders import counter, door, errand, machine, publish
 from .messages.mailing import noter, post, teller
@@ -316,3 +316,27 @@ def test_a_log_record_of_a_job_has_the_ids_of_its_trace(spans):
         assert tracing.read_ids()["trace_id"] == "a" * 32
     with spans.tracer.start_as_current_span("request") as request:
         assert tracing.read_ids()["span_id"] == f"{request.get_span_context().span_id:016x}"
+
+
+def test_spans_end_where_no_answer_comes(engine, spans, monkeypatch):
+    def fail(*words):
+        if not isinstance(words[0], str):
+            list(words[0])
+        raise EngineUnavailable("away")
+
+    publish(engine, errand())
+    engine.create("errand", "e")
+    engine.fire("errand", "e", "start")
+    (job,) = engine.take("errand", "work", "w")
+    spans.read()
+    for name in ("call", "many", "stream"):
+        monkeypatch.setattr(engine._caller, name, fail)
+    for call in (
+        lambda: engine.complete(job),
+        lambda: engine.complete_many([(job, None)]),
+        lambda: engine.create_many("errand", {"f": {}}),
+        lambda: engine.fire_many([Fire("errand", "e", "start")]),
+    ):
+        with pytest.raises(EngineUnavailable):
+            call()
+        assert spans.one().attributes["error.type"] == "EngineUnavailable"

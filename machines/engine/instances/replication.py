@@ -59,10 +59,10 @@ class Replication:
         does."""
         if tracing.find_tracer() is None:
             return self._many(wanted, calls)
-        steps: dict[int, tracing.Step] = {}
-        found, written = self._many(wanted, list(tracing.begin_steps(calls, steps)))
-        for place, reply in enumerate(found):
-            tracing.end_step(steps, place, reply)
+        with tracing.Spans() as steps:
+            found, written = self._many(wanted, list(tracing.begin_steps(calls, steps)))
+            for place, reply in enumerate(found):
+                steps.end(place, reply)
         return found, written
 
     def _many(self, wanted: int, calls: Sequence[Call]) -> tuple[list[Reply], list[int | None]]:
@@ -84,10 +84,10 @@ class Replication:
         return self._stream_traced(wanted, calls)
 
     def _stream_traced(self, wanted: int, calls: Iterable[Call]) -> Iterator[tuple[int, Reply, int | None]]:
-        steps: dict[int, tracing.Step] = {}
-        for place, reply, count in self._stream(wanted, tracing.begin_steps(calls, steps)):
-            tracing.end_step(steps, place, reply)
-            yield place, reply, count
+        with tracing.Spans() as steps:
+            for place, reply, count in self._stream(wanted, tracing.begin_steps(calls, steps)):
+                steps.end(place, reply)
+                yield place, reply, count
 
     def _stream(self, wanted: int, calls: Iterable[Call]) -> Iterator[tuple[int, Reply, int | None]]:
         if not wanted:

@@ -81,9 +81,8 @@ class LifecycleMethods(JobReadMethods):
             together = (root, arguments.encode_whole("now", call.now), call.key or "")
             batches.setdefault(together, []).append((index, call, words))
         if batches and tracing.find_tracer():
-            with tracing.begin_sending(
-                ", ".join({call.machine for one in batches.values() for _, call, _ in one})
-            ) as span:
+            machines = sorted({call.machine for one in batches.values() for _, call, _ in one})
+            with tracing.begin_sending(", ".join(machines)) as span:
                 return self._send_jobs(batches, results, span.traceparent)
         return self._send_jobs(batches, results)
 
@@ -193,10 +192,11 @@ class LifecycleMethods(JobReadMethods):
         held).
         """
         at, text = _encode_whole("now", now), _encode_result(result)
-        steps, how = tracing.begin_ends([require_job(job)], "")
-        reply = self._caller.call("sb_complete", job.root, at, how, job.id, job.token, text)
-        ended = reply[1] if reply[0] == Status.OK else reply
-        tracing.end_step(steps, 0, ended)
+        with tracing.Spans() as steps:
+            how = tracing.begin_ends({0: require_job(job)}, steps, "")
+            reply = self._caller.call("sb_complete", job.root, at, how, job.id, job.token, text)
+            ended = reply[1] if reply[0] == Status.OK else reply
+            steps.end(0, ended)
         if ended[0] != Status.OK:
             raise self._build_job_error(job, ended)
         moved = self._read_moved(job, ended)
@@ -218,17 +218,21 @@ class LifecycleMethods(JobReadMethods):
                 batches.setdefault(require_job(job).root, []).append((index, job, _encode_result(result)))
             except SignalboxError as error:
                 results[index] = error
-        wire, sent = [], []
-        for root, batch in batches.items():
-            for start in range(0, len(batch), MAX_TOGETHER):
-                part = batch[start : start + MAX_TOGETHER]
-                words = [word for _, job, result in part for word in (job.id, job.token, result)]
-                steps, how = tracing.begin_ends([job for _, job, _ in part], "short")
-                wire.append(("sb_complete", root, (at, how, *words)))
-                sent.append((root, part, steps))
-        for (root, part, steps), reply in zip(sent, self._caller.many(wire), strict=True):
-            for place in list(steps):
-                tracing.end_step(steps, place, reply if _find_error(reply) else reply[place + 1])
+        wire, sent, steps = [], [], tracing.Spans()
+        with steps:
+            for root, batch in batches.items():
+                for start in range(0, len(batch), MAX_TOGETHER):
+                    part = batch[start : start + MAX_TOGETHER]
+                    words = [word for _, job, result in part for word in (job.id, job.token, result)]
+                    how = tracing.begin_ends({index: job for index, job, _ in part}, steps, "short")
+                    wire.append(("sb_complete", root, (at, how, *words)))
+                    sent.append((root, part))
+            answers = self._caller.many(wire)
+            for (_, part), reply in zip(sent, answers, strict=True) if steps else ():
+                failed = _find_error(reply)
+                for number, (index, _, _) in enumerate(part, start=1):
+                    steps.end(index, failed or reply[number])
+        for (root, part), reply in zip(sent, answers, strict=True):
             ended = self._read_completed(part, reply)
             for (index, _, _), outcome in zip(part, ended, strict=True):
                 results[index] = outcome

@@ -215,8 +215,16 @@ class Delivery:
         """Deliver the batches of all pages; return the partitions whose own outboxes hold messages afterwards."""
         pairs = [(page, root) for page in pages for root in page.batches]
         at = int(now) if now else server_now
+        with self._trace(pairs) as spans:
+            touched = self._deliver_batches(pairs, spans, now, at, progress)
+            for place in list(spans):
+                spans.end(place, "waits", "")
+        return touched
+
+    def _deliver_batches(
+        self, pairs: Sequence[tuple[OutboxPage, str]], spans: tracing.Spans, now: str, at: int, progress: _Progress
+    ) -> list[str]:
         calls: Calls = []
-        spans = self._trace(pairs)
         for page, root in pairs:
             words = [w for m in page.batches[root] for w in (m.id, m.kind, m.instance, m.body)]
             head = (page.source, page.floor(root), now, max(0, at - FAULT_TIME))
@@ -233,30 +241,25 @@ class Delivery:
                 page.unreachable(root, at)
             else:
                 results = self._deliver_elsewhere(page, root, [str(word) for word in reply[2:]], now, at, touched)
-                for number, span in spans.pop((page.source, root), {}).items():
-                    with span:
-                        span.read(*(results[2 * number : 2 * number + 2] or ("waits", "")))
+                for number, answer in enumerate(zip(results[::2], results[1::2], strict=True)) if spans else ():
+                    spans.end((page.source, root, number), *answer)
                 for message, why in page.judge(root, results):
                     log.warning("message %s of %s for %s waits: %s", message.id, page.source, message.instance, why)
                 if int(reply[1]):
                     touched.append(root)
-        for left in spans.values():
-            for span in left.values():
-                with span:
-                    span.read("waits", "")
         return touched
 
     @staticmethod
-    def _trace(pairs: Iterable[tuple[OutboxPage, str]]) -> dict[tuple[str, str], dict[int, tracing.Delivery]]:
-        """Begin the spans of the messages that are in a trace, by outbox and receiving partition, and by their place.
-        The messages go on with these."""
-        found: dict[tuple[str, str], dict[int, tracing.Delivery]] = {}
+    def _trace(pairs: Iterable[tuple[OutboxPage, str]]) -> tracing.Spans:
+        """Begin the spans of the messages that are in a trace, by outbox, receiving partition and place. The messages
+        go on with these."""
+        found = tracing.Spans()
         for page, root in pairs if tracing.find_tracer() else ():
             batch = page.batches[root]
             for place, message in enumerate(batch):
                 span, body = tracing.Delivery.begin(message.kind, message.machine, message.instance, message.body)
                 if span is not None:
-                    found.setdefault((page.source, root), {})[place] = span
+                    found[page.source, root, place] = span
                     batch[place] = replace(message, body=body)
         return found
 
