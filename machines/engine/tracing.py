@@ -241,8 +241,9 @@ class Request(Span):
     """The span of a request to a page or to the API, which is the current one while it is answered."""
 
     def __init__(self, method: str) -> None:
-        super().__init__(method, "SERVER", {"http.request.method": method})
-        self._method = method
+        known = method in METHODS
+        self._method = method if known else "HTTP"
+        super().__init__(self._method, "SERVER", {"http.request.method": method if known else "_OTHER"})
 
     def note_response(self, route: str, status: int) -> None:
         """Note which route answered, and how."""

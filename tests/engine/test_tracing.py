@@ -340,3 +340,10 @@ def test_spans_end_where_no_answer_comes(engine, spans, monkeypatch):
         with pytest.raises(EngineUnavailable):
             call()
         assert spans.one().attributes["error.type"] == "EngineUnavailable"
+
+
+def test_a_method_that_http_does_not_name_is_other(spans):
+    with tracing.serve("4111-1111", {}):
+        pass
+    span = spans.one()
+    assert (span.name, dict(span.attributes)) == ("HTTP", {"http.request.method": "_OTHER"})
