@@ -133,12 +133,12 @@ class Step(Span):
 
     @classmethod
     def of_call(cls, function: str, root: str, args: Sequence[Any]) -> tuple[Step, tuple[Any, ...]]:
-        """Begin the step of a call; return it, and the arguments with its context. Of an instance the whole is asked
-        for, which names its states."""
+        """Begin the step of a call; return it, and the arguments with its context. For a span that is recorded the
+        whole instance is asked for, which names its states."""
         event = str(args[1]) if function == "sb_fire" else "(create)"
         step = cls(get_machine(root) or "", str(args[0]), event)
         words = [*args, *[""] * (PLACES[function] - len(args))]
-        if step.traceparent and function == "sb_fire":
+        if step.span.is_recording() and function == "sb_fire":
             words[REVISION_ALONE] = ""
         return step, (*words, step.traceparent) if step.traceparent else tuple(args)
 

@@ -342,6 +342,17 @@ def test_spans_end_where_no_answer_comes(engine, spans, monkeypatch):
         assert spans.one().attributes["error.type"] == "EngineUnavailable"
 
 
+def test_what_is_not_sampled_asks_for_no_whole_instance(engine, monkeypatch):
+    monkeypatch.setattr(tracing, "_tracer", Spans(sampler=ALWAYS_OFF).tracer)
+    publish(engine, errand())
+    engine.create("errand", "e")
+    sent, real = [], engine._caller.call
+    monkeypatch.setattr(engine._caller, "call", lambda *words: sent.append(words) or real(*words))
+    assert engine.fire_revision("errand", "e", "start") == 2
+    *_, returning, traceparent = sent[0]
+    assert (returning, len(traceparent)) == ("version", len(PARENT))
+
+
 def test_a_method_that_http_does_not_name_is_other(spans):
     with tracing.serve("4111-1111", {}):
         pass
