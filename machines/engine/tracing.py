@@ -8,27 +8,35 @@ of an exception.
 from __future__ import annotations
 
 import json
+import logging
+import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache, wraps
+from traceback import extract_tb
+from typing import Any, ParamSpec, Self
 
 from .keys import get_machine
 
 try:
     from opentelemetry import context as contexts
-    from opentelemetry import propagate, trace
+    from opentelemetry import trace
 except ImportError:
     _is_installed = False
 else:
     _is_installed = True
 
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
 Call = tuple[str, str, Sequence[Any]]
 """Function, root, arguments."""
 
 SYSTEM = "signalbox"
 LOOK = 0.1  # seconds
+PAUSE = 60.0  # seconds between two lines in the log about an SDK that fails, and until it is looked for again
 PLACES = {"sb_fire": 10, "sb_create": 7}
 """Function that takes a step for a caller -> the arguments before the trace context."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -37,7 +45,7 @@ REVISION_ALONE = 9
 _FORM = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 _IN_BODY = re.compile(r'"traceparent":"(' + _FORM.pattern + ')"')  # quotes within a value have a backslash
 _tracer: Any = None
-_next_look = 0.0
+_next_look = _next_line = 0.0
 
 
 def find_tracer() -> Any:
@@ -45,11 +53,42 @@ def find_tracer() -> Any:
     at most: that takes some microseconds."""
     global _tracer, _next_look
     if _tracer is None and _is_installed and (now := time.monotonic()) >= _next_look:
-        _next_look = now + LOOK
-        provider = trace.get_tracer_provider()
-        if not isinstance(provider, trace.ProxyTracerProvider):
-            _tracer = provider.get_tracer(SYSTEM)
+        _next_look = math.inf  # the search may log, and a line of the log asks for its trace
+        pause = PAUSE
+        try:
+            provider = trace.get_tracer_provider()  # raises where OTEL_PYTHON_TRACER_PROVIDER names none that is there
+            if not isinstance(provider, trace.ProxyTracerProvider):
+                _tracer = provider.get_tracer(SYSTEM)
+            pause = LOOK
+        except Exception as error:
+            _report_failure(error)
+        finally:
+            _next_look = now + pause
     return _tracer
+
+
+def _report_failure(error: Exception) -> None:
+    """Log what OpenTelemetry raised, once a minute at most: each call may meet it. No message is logged: what a handler
+    raised before it may hold data."""
+    global _next_line
+    if (now := time.monotonic()) >= _next_line:
+        _next_line = now + PAUSE
+        frame = extract_tb(error.__traceback__)[-1]
+        where = f"{type(error).__name__} in {frame.filename}:{frame.lineno}"
+        log.warning("OpenTelemetry failed; calls and jobs go on without it: %s", where)
+
+
+def _harmless(method: Callable[P, None]) -> Callable[P, None]:
+    """Make a method that raises nothing: a sampler or a span processor of the host must not fail a step or a job."""
+
+    @wraps(method)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            method(*args, **kwargs)
+        except Exception as error:
+            _report_failure(error)
+
+    return run
 
 
 def write_context(span: Any) -> str:
@@ -72,18 +111,10 @@ def read_ids(traceparent: str | None = None) -> dict[str, str]:
     return {"trace_id": match[1] if match else "", "span_id": match[2] if match else ""}
 
 
-@contextmanager
-def attach(traceparent: str) -> Iterator[None]:
+def attach(traceparent: str) -> AbstractContextManager[Any]:
     """Run the block in a trace: what it logs has the trace's id, where the host's logging asks for it."""
     found = _read_parent(traceparent) if find_tracer() else None
-    if found is None:
-        yield
-        return
-    token = contexts.attach(_set_parent(found))
-    try:
-        yield
-    finally:
-        contexts.detach(token)
+    return nullcontext() if found is None else _make_current(trace.NonRecordingSpan(found))
 
 
 class Span:
@@ -91,6 +122,12 @@ class Span:
 
     def __init__(self, name: str, kind: str, facts: Mapping[str, Any], parent: str = "") -> None:
         """Begin below ``parent``, to which a consumer is linked as well, else below the current span."""
+        self.span: Any = trace.INVALID_SPAN
+        self.traceparent = ""
+        self._begin(name, kind, facts, parent)
+
+    @_harmless
+    def _begin(self, name: str, kind: str, facts: Mapping[str, Any], parent: str) -> None:
         found, kinds = _read_parent(parent), trace.SpanKind
         context = None if found is None else _set_parent(found)
         links = [trace.Link(found)] if found is not None and kind == "CONSUMER" else []
@@ -100,6 +137,7 @@ class Span:
     def __enter__(self) -> Self:
         return self
 
+    @_harmless
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trail: object) -> None:
         if error is not None:
             self.fail(error)
@@ -116,6 +154,7 @@ class Span:
             self.note(**{"from": before.replace("\n", ", ")})
         self.note(to=after.replace("\n", ", "))
 
+    @_harmless
     def fail(self, error: BaseException) -> None:
         """Mark an error by the name of its class: its message may hold data."""
         self.span.set_attribute("error.type", type(error).__name__)
@@ -142,6 +181,7 @@ class Step(Span):
             words[REVISION_ALONE] = ""
         return step, (*words, step.traceparent) if step.traceparent else tuple(args)
 
+    @_harmless
     def read(self, reply: Any) -> None:
         """Note what a call answered, or raised."""
         if isinstance(reply, Exception):
@@ -206,8 +246,9 @@ class Delivery(Span):
         if match is None:
             return None, body
         span = cls(kind, machine, instance, match[1])
-        return span, body[: match.start(1)] + span.traceparent + body[match.end(1) :]
+        return span, body[: match.start(1)] + (span.traceparent or match[1]) + body[match.end(1) :]
 
+    @_harmless
     def read(self, outcome: str, why: str) -> None:
         """Note what became of the message. ``why``: of one that was applied, the step as JSON."""
         self.note(outcome=outcome)
@@ -228,13 +269,9 @@ def handle(job: Any) -> Iterator[None]:
         "messaging.message.id": job.id, f"{SYSTEM}.machine": job.machine, f"{SYSTEM}.instance": job.instance,
         f"{SYSTEM}.handler": job.src, f"{SYSTEM}.attempt": job.attempt,
     }  # fmt: skip
-    with Span(f"process {job.queue}", "CONSUMER", facts, get_context(job)) as span:
-        object.__setattr__(job, "traceparent", span.traceparent)
-        token = contexts.attach(trace.set_span_in_context(span.span))
-        try:
-            yield
-        finally:
-            contexts.detach(token)
+    with Span(f"process {job.queue}", "CONSUMER", facts, get_context(job)) as span, _make_current(span.span):
+        object.__setattr__(job, "traceparent", span.traceparent or get_context(job))
+        yield
 
 
 class Request(Span):
@@ -245,6 +282,7 @@ class Request(Span):
         self._method = method if known else "HTTP"
         super().__init__(self._method, "SERVER", {"http.request.method": method if known else "_OTHER"})
 
+    @_harmless
     def note_response(self, route: str, status: int) -> None:
         """Note which route answered, and how."""
         self.span.set_attribute("http.response.status_code", status)
@@ -263,14 +301,10 @@ def serve(method: str, headers: Mapping[str, str]) -> Iterator[Request | None]:
     if find_tracer() is None or trace.get_current_span().get_span_context().is_valid:
         yield None
         return
-    outer = contexts.attach(propagate.extract(headers))
+    outer = contexts.attach(_read_headers(headers))
     try:
-        with Request(method if method in METHODS else "HTTP") as span:
-            inner = contexts.attach(trace.set_span_in_context(span.span))
-            try:
-                yield span
-            finally:
-                contexts.detach(inner)
+        with Request(method) as span, _make_current(span.span):
+            yield span
     finally:
         contexts.detach(outer)
 
@@ -278,6 +312,27 @@ def serve(method: str, headers: Mapping[str, str]) -> Iterator[Request | None]:
 def begin_sending(destination: str) -> Span:
     """Begin the span of jobs that a caller puts on queues."""
     return Span(f"send {destination}", "PRODUCER", _name_message("enqueue", destination))
+
+
+@cache
+def _find_propagate() -> Any:
+    """Return OpenTelemetry's ``propagate``; None where OTEL_PROPAGATORS names one that is not installed: then it cannot
+    be imported, which must not keep the engine from being imported."""
+    try:
+        from opentelemetry import propagate
+    except Exception as error:
+        _report_failure(error)
+        return None
+    return propagate
+
+
+def _read_headers(headers: Mapping[str, str]) -> Any:
+    try:
+        propagate = _find_propagate()
+        return contexts.get_current() if propagate is None else propagate.extract(headers)
+    except Exception as error:
+        _report_failure(error)
+        return contexts.get_current()
 
 
 def _read_parent(traceparent: str) -> Any:
@@ -292,6 +347,11 @@ def _read_parent(traceparent: str) -> Any:
 
 def _set_parent(found: Any) -> Any:
     return trace.set_span_in_context(trace.NonRecordingSpan(found))
+
+
+def _make_current(span: Any) -> AbstractContextManager[Any]:
+    """Make a span the current one of a block. What the block raises is not recorded: its message may hold data."""
+    return trace.use_span(span, record_exception=False, set_status_on_exception=False)
 
 
 def _name_step(machine: str, instance: str, event: str) -> dict[str, Any]:

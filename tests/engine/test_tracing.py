@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
@@ -50,6 +53,21 @@ class Spans:
     def one(self):
         (found,) = self.read()
         return found
+
+
+class Broken(SpanProcessor):
+    """Fails with each span, at its start or at its end."""
+
+    def __init__(self, at) -> None:
+        self._at = at
+
+    def on_start(self, span, parent_context=None):
+        if self._at == "start":
+            raise RuntimeError("no start")
+
+    def on_end(self, span):
+        if self._at == "end":
+            raise RuntimeError("no end")
 
 
 def facts(span):
@@ -318,6 +336,47 @@ def test_a_log_record_of_a_job_has_the_ids_of_its_trace(spans):
         assert tracing.read_ids()["span_id"] == f"{request.get_span_context().span_id:016x}"
 
 
+@pytest.mark.parametrize("at", ["start", "end"])
+def test_a_processor_that_fails_costs_no_step_and_no_job(engine, spans, monkeypatch, caplog, at):
+    publish(engine, ORDER)
+    publish(engine, PARCEL)
+    monkeypatch.setattr(tracing, "_next_line", 0.0, raising=False)
+    spans.provider.add_span_processor(Broken(at))
+    engine.create("order", "o")
+    engine.fire("order", "o", "pay", {"card": SECRET})
+    (job,) = engine.take("order", "charge", "w")
+    with tracing.handle(job):
+        assert engine.enqueue("order", "mail").queue == "mail"
+    (outcome,) = engine.complete_many([(job, {"paid": 1})])
+    assert outcome.transitions
+    assert engine.get("parcel", engine.get("order", "o").children["box"]["id"]).state == "Open"
+    with tracing.serve("GET", {}) as request:
+        request.note_response("/pages", 500)
+    assert caplog.text.count("OpenTelemetry failed") == 1
+
+
+def test_what_a_processor_raises_is_logged_without_what_it_came_with(spans, monkeypatch, caplog):
+    monkeypatch.setattr(tracing, "_next_line", 0.0)
+    spans.provider.add_span_processor(Broken("end"))
+    with pytest.raises(LookupError), tracing.serve("GET", {}):
+        raise LookupError(SECRET)
+    assert "RuntimeError in " in caplog.text
+    assert SECRET not in caplog.text
+
+
+def test_a_context_outlives_a_span_that_cannot_begin(engine, spans):
+    publish(engine, errand())
+    engine.create("errand", "e")
+    engine.fire("errand", "e", "start")
+    (job,) = engine.take("errand", "work", "w")
+    made = tracing.get_context(job)
+    spans.provider.add_span_processor(Broken("start"))
+    with tracing.handle(job):
+        pass
+    body = json.dumps({"traceparent": PARENT}, separators=(",", ":"))
+    assert (tracing.get_context(job), tracing.Delivery.begin("event", "noter", "x", body)[1]) == (made, body)
+
+
 def test_spans_end_where_no_answer_comes(engine, spans, monkeypatch):
     def fail(*words):
         if not isinstance(words[0], str):
@@ -351,6 +410,21 @@ def test_what_is_not_sampled_asks_for_no_whole_instance(engine, monkeypatch):
     assert engine.fire_revision("errand", "e", "start") == 2
     *_, returning, traceparent = sent[0]
     assert (returning, len(traceparent)) == ("version", len(PARENT))
+
+
+@pytest.mark.parametrize("name", ["OTEL_PROPAGATORS", "OTEL_PYTHON_TRACER_PROVIDER"])
+def test_a_setting_of_opentelemetry_that_names_nothing_leaves_the_engine_alone(name):
+    program = """
+from machines.engine import tracing
+assert tracing.find_tracer() is None
+from opentelemetry.sdk.trace import TracerProvider
+tracing._tracer = TracerProvider().get_tracer("test")
+with tracing.serve("GET", {}) as span:
+    print(len(span.traceparent))
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=os.environ | {name: "nobody"}, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.strip()) == (0, str(len(PARENT))), done.stderr
 
 
 def test_a_method_that_http_does_not_name_is_other(spans):
