@@ -7,6 +7,7 @@ import queue
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 from machines.catalog.redaction import MASK, Redactor
@@ -282,9 +283,13 @@ class Completer:
             error = type(kind.__name__, (Exception,), {"__module__": kind.__module__})(MASK).with_traceback(trace)
         words = (job, job.attempt, job.attempts, place, type(error).__name__, format_error(error))
         about = {name: getattr(job, name) for name in ("machine", "instance", "attempt")} | {"job": job.id}
-        about |= tracing.read_ids(context := tracing.get_context(job.taken))
+        ids = tracing.read_ids(context := tracing.get_context(job.taken))
+        write = partial(failures.error, "%s: attempt %s of %s failed, now %s: %s: %s", *words, exc_info=error)
         with tracing.attach(context):
-            failures.error("%s: attempt %s of %s failed, now %s: %s: %s", *words, exc_info=error, extra=about)
+            try:
+                write(extra=about | ids)
+            except KeyError:  # the records of the host have a trace_id of their own
+                write(extra=about)
 
     def _write(self, jobs: list[Job]) -> None:
         """Send what handlers left to be written with the ends of their jobs, in one round trip."""

@@ -64,6 +64,23 @@ def test_each_attempt_that_dies_is_one_record_with_its_traceback_and_fields(fail
     assert trace.tb_frame.f_code.co_name == "break_down"
 
 
+def test_records_of_the_host_that_have_a_trace_of_their_own_keep_it(fail, caplog):
+    make = logging.getLogRecordFactory()
+
+    def make_with_trace(*words, **named):
+        record = make(*words, **named)
+        record.trace_id = "of the host"
+        return record
+
+    logging.setLogRecordFactory(make_with_trace)
+    try:
+        fail()
+    finally:
+        logging.setLogRecordFactory(make)
+    records = [record for record in caplog.records if record.name == "signalbox.jobs"]
+    assert [(record.trace_id, record.attempt) for record in records] == [("of the host", 1), ("of the host", 2)]
+
+
 def test_of_a_machine_with_sensitive_fields_the_record_has_frames_and_no_text(fail, caplog):
     fail(sensitive=True)
     assert "4711" not in caplog.text
