@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -12,11 +13,13 @@ from django.db import close_old_connections
 from prometheus_client.samples import Sample
 
 from machines.conf import conf
-from machines.engine import EngineUnavailable
+from machines.engine import SignalboxError
 from machines.people.permissions import EVERYTHING
 
 from .families import Snapshot, list_families, list_series
 from .views import read_snapshot
+
+log = logging.getLogger(__name__)
 
 KEPT = 1.0  # seconds for which one reading serves: an export asks for each metric by itself
 
@@ -60,7 +63,8 @@ class Reading:
             if time.monotonic() >= self._until:
                 try:
                     snapshot = read_snapshot(EVERYTHING)
-                except EngineUnavailable:
+                except SignalboxError as error:
+                    log.warning("metrics: %s", error)
                     snapshot = Snapshot(None)
                 finally:
                     close_old_connections()  # of the exporter's thread

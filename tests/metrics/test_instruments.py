@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.metrics import instruments
 from dashboard.metrics.families import list_families, list_series
-from machines.engine import EngineUnavailable
+from machines.engine import EngineFault, EngineUnavailable
 from tests.configuration import configure
 
 ERRAND = {
@@ -73,12 +73,18 @@ def test_they_are_those_of_the_page(engine, exported):
     assert sent["signalbox_jobs_completed_total"] == {(("machine", "errand"), ("queue", "work")): 1}
 
 
-def test_a_redis_that_is_away_is_said(exported, monkeypatch):
+@pytest.mark.parametrize("error", [EngineUnavailable("away"), EngineFault("no library")])
+def test_a_redis_that_cannot_be_read_is_said_and_asked_once(exported, monkeypatch, error):
+    asked = []
+
     def fail(scope):
-        raise EngineUnavailable("away")
+        asked.append(scope)
+        raise error
 
     monkeypatch.setattr(instruments, "read_snapshot", fail)
+    monkeypatch.setattr(instruments, "KEPT", 60.0)
     assert exported.read() == {"signalbox_up": {(): 0}}
+    assert len(asked) == 1
 
 
 def test_off_is_off(settings, prefix, db, monkeypatch):
