@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 import pytest
+from django.db import OperationalError
 from django.http import Http404
 from django.test import RequestFactory
 
@@ -83,6 +84,19 @@ def test_a_post_that_may_have_counted_says_so(request_of):
     )
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert "It is unknown whether this request was applied. Check before you send it again." in read(answer).text
+
+
+@pytest.mark.parametrize(("method", "loads_again"), [("get", True), ("post", False)])
+def test_the_page_of_a_locked_database_does_not_ask_for_redis(request_of, method: str, loads_again: bool):
+    """Redis answers all the while: a page that asks for it would say that it is back."""
+    middleware = redis_outage.RedisOutageMiddleware(lambda request: None)
+    answer = middleware.process_exception(request_of(method), OperationalError("database is locked"))
+    page = answer.content.decode()
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert "Another process is writing to the database." in page
+    assert "Redis" not in read(answer).text
+    assert "outage" not in page.replace("data-outage-text", "")
+    assert ('<meta http-equiv="refresh" content="5">' in page, "<noscript>" in page) == (loads_again, False)
 
 
 @pytest.mark.parametrize(
