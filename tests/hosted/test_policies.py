@@ -63,7 +63,8 @@ def make(shop: dict[str, str], folder: Path, text: str) -> dict[str, str]:
         ("script-src cdn.example", "https://cdn.example/a.js", []),
         ("script-src https://*.example/static/", "https://cdn.example/static/a.js", []),
         ("script-src https://*.example/other/", "https://cdn.example/a.js", ["script-src https://*.example/other/"]),
-        ("script-src http://cdn.example", "https://cdn.example/a.js", ["script-src http://cdn.example"]),
+        ("script-src http://cdn.example; style-src http:", "https://cdn.example/a.js", []),
+        ("script-src https://cdn.example", "http://cdn.example/a.js", ["script-src https://cdn.example"]),
         ("default-src 'none'; script-src-elem 'self'; style-src 'self'; connect-src 'self'", "/static/a.js", []),
         ("script-src 'self'; script-src 'none'", "/static/a.js", []),
         ("default-src 'self', connect-src 'none'", "/static/a.js", ["connect-src 'none'"]),
@@ -76,7 +77,14 @@ def test_what_a_policy_blocks(header: str, script: str, blocked: list[str]):
     request = RequestFactory().get("/")
     request.csp_nonce = "abc"
     address = urlsplit(script if "//" in script else f"https://shop.example{script}")
-    assert find_blocked(header, PAGE, address, request) == blocked
+    assert find_blocked(header, PAGE, address, request, is_live=True) == blocked
+
+
+@for_each("header", ["default-src 'none'; script-src 'self'; style-src 'self'", "trusted-types dompurify"])
+def test_screens_in_the_admin_need_less_than_pages(header: str):
+    """They open no connection, and make no HTML."""
+    args = (header, PAGE, PAGE, RequestFactory().get("/"))
+    assert (find_blocked(*args, is_live=False), len(find_blocked(*args, is_live=True))) == ([], 1)
 
 
 @pytest.mark.faults  # real processes

@@ -24,11 +24,12 @@ from machines.conf.project import Finding
 from machines.templatetags.machine_admin import read_nonce
 
 HEADER = "Content-Security-Policy"
+LOADED = (("script-src-elem", "script-src"), ("style-src-elem", "style-src"))
+"""Directives for what every screen loads: of each group browsers take the first that is there."""
 LIVE = ("connect-src",)
-NEEDED = (("script-src-elem", "script-src"), ("style-src-elem", "style-src"), LIVE)
-"""Directives without which our pages do nothing: of each group browsers take the first that is there."""
+"""The directive for what our pages read later. Screens in the admin read nothing later, and make no HTML."""
 TRUSTED_TYPES = "signalbox"
-"""The name of the policy that our scripts make."""
+"""The name of the policy that scripts of our pages make."""
 OURS = "Leave a policy that an answer already has as it is, or give pages below {path} one that allows 'self'."
 ADMINS = "Add \"'self'\" (CSP.SELF), or the nonce (CSP.NONCE), to these directives of the policy of the admin."
 
@@ -38,11 +39,11 @@ Policy = Mapping[str, list[str]]
 
 def find_blocking(script: str) -> Iterator[Finding]:
     """Find W028: a policy that blocks our pages, or our screens in the project's admin. ``script``: a static file."""
-    yield from _find("signalbox:overview", "pages of Signalbox", wrap_view(_show_nothing), OURS, script)
+    yield from _find("signalbox:overview", "pages of Signalbox", wrap_view(_show_nothing), OURS, script, is_live=True)
     yield from _find("admin:index", "the screens of machines in the admin", _show_nothing, ADMINS, script)
 
 
-def _find(name: str, what: str, view: View, hint: str, script: str) -> Iterator[Finding]:
+def _find(name: str, what: str, view: View, hint: str, script: str, *, is_live: bool = False) -> Iterator[Finding]:
     try:
         path = reverse(name)
     except NoReverseMatch:  # E021 says it of our pages
@@ -52,7 +53,8 @@ def _find(name: str, what: str, view: View, hint: str, script: str) -> Iterator[
     if answer.status_code != HTTPStatus.OK:  # a middleware answers for itself, as one that wants an address
         return
     page = urlsplit(request.build_absolute_uri())
-    blocked = find_blocked(answer.headers.get(HEADER, ""), page, urlsplit(_find_address(script, page)), request)
+    header, address = answer.headers.get(HEADER, ""), urlsplit(_find_address(script, page))
+    blocked = find_blocked(header, page, address, request, is_live=is_live)
     if blocked:
         text = f"the {HEADER} of {what} ({path}) blocks what they need: {'; '.join(blocked)}"
         yield Finding("signalbox.W028", text, hint.format(path=path))
@@ -95,10 +97,13 @@ def _show_nothing(request: HttpRequest) -> HttpResponse:
     return HttpResponse("<!doctype html>")
 
 
-def find_blocked(header: str, page: SplitResult, script: SplitResult, request: HttpRequest) -> list[str]:
-    """Return each part of the policies of a header that blocks our scripts, styles or live view on a page."""
+def find_blocked(
+    header: str, page: SplitResult, script: SplitResult, request: HttpRequest, *, is_live: bool
+) -> list[str]:
+    """Return each part of the policies of a header that blocks scripts, styles or, if there is one, the live view."""
     nonce = str(read_nonce(request) or "")
-    return [part for text in header.split(",") for part in _find_blocked(_parse(text), page, script, nonce)]
+    policies = [_parse(text) for text in header.split(",")]
+    return [part for policy in policies for part in _find_blocked(policy, page, script, nonce, is_live=is_live)]
 
 
 def _parse(text: str) -> Policy:
@@ -107,16 +112,20 @@ def _parse(text: str) -> Policy:
     return {name.lower(): sources for name, *sources in reversed(parts)}
 
 
-def _find_blocked(policy: Policy, page: SplitResult, script: SplitResult, nonce: str) -> Iterator[str]:
+def _find_blocked(
+    policy: Policy, page: SplitResult, script: SplitResult, nonce: str, *, is_live: bool
+) -> Iterator[str]:
     if "sandbox" in policy and "allow-scripts" not in policy["sandbox"]:
         yield "sandbox"
-    for names in NEEDED:
+    needed: list[tuple[tuple[str, ...], SplitResult, str]] = [(names, script, nonce) for names in LOADED]
+    if is_live:
+        needed.append((LIVE, page, ""))
+    for names, url, allowed in needed:
         name = next((each for each in (*names, "default-src") if each in policy), None)
-        live = names == LIVE
-        if name and not _allows(policy[name], page if live else script, page, "" if live else nonce):
+        if name and not _allows(policy[name], url, page, allowed):
             yield " ".join([name, *policy[name]])
     types = policy.get("trusted-types")
-    if types is not None and not {TRUSTED_TYPES, "*"} & set(types):
+    if is_live and types is not None and not {TRUSTED_TYPES, "*"} & set(types):
         yield " ".join(["trusted-types", *types])
 
 
@@ -127,13 +136,16 @@ def _allows(sources: list[str], url: SplitResult, page: SplitResult, nonce: str)
 
 
 def _matches(source: str, url: SplitResult, page: SplitResult) -> bool:
-    """Tell whether a source of a policy allows an address: ``'self'``, ``*``, ``https:``, ``*.example.com/static/``."""
+    """Tell whether a source of a policy allows an address: ``'self'``, ``*``, ``https:``, ``*.example.com/static/``.
+
+    A source of HTTP allows HTTPS, too.
+    """
     if source == "'self'":
         return (url.scheme, url.netloc) == (page.scheme, page.netloc)
-    if source == "*" or source == f"{url.scheme}:":
+    if source in ("*", "http:", f"{url.scheme}:"):
         return True
     wanted = urlsplit(source if "://" in source else f"//{source}")
     host, found = wanted.hostname or "", url.hostname or ""
     same = found == host or (host.startswith("*.") and found.endswith(host[1:]))
     path = wanted.path in ("", url.path) or (wanted.path.endswith("/") and url.path.startswith(wanted.path))
-    return bool(host) and same and wanted.scheme in ("", url.scheme) and path
+    return bool(host) and same and wanted.scheme in ("", "http", url.scheme) and path
