@@ -112,7 +112,7 @@ def test_a_page_whose_scripts_are_blocked_says_so(shop: dict[str, str], tmp_path
         log_in(page)
         notice = page.locator("[data-scriptless]")
         expect(notice).to_be_visible(timeout=30_000)
-        expect(notice).to_contain_text("The scripts of this page do not run")
+        expect(notice).to_contain_text("Scripts do not run on this page")
         page.context.close()
     page = chromium.new_context(base_url=asgi).new_page()
     page.goto("/ops/")
