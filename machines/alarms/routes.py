@@ -336,10 +336,10 @@ def declare() -> None:
         whole = {**given, "secret": secret}
         if (refusal := _refused.get(name)) and refusal.given == whole and time.monotonic() < refusal.until:
             continue
-        if why := _find_problem(whole):
-            _refuse(whole, why, for_seconds=AGAIN)
-        elif route is None and (why := _find_taken(name) or _find_full()):
+        if route is None and (why := _find_taken(name) or _find_full()):  # first: it starts no process
             _refuse(whole, f"route {name!r} of ALARM_ROUTES: {why}")
+        elif why := _find_problem(whole):
+            _refuse(whole, why, for_seconds=AGAIN)
         elif route is None:
             with SETTINGS.records("route.make", target=name) as entry:
                 fields = {field: given[field] for field in DEFAULTS}

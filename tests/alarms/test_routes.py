@@ -384,6 +384,17 @@ def test_routes_of_the_settings_without_room_are_logged_once_and_keep_no_alarm_f
     assert [entry.outcome for entry in AuditEntry.objects.filter(actor="settings")] == ["done"]
 
 
+def test_an_address_whose_name_is_taken_is_not_checked(route, settings, db, monkeypatch, caplog):
+    checked = []
+    route("ops")
+    monkeypatch.setattr(routes, "_refused", {})
+    monkeypatch.setattr(apprise_post, "check", lambda url: checked.append(url) or "")
+    configure(settings, ALARM_ROUTES=[{"name": "ops", "url": "json://chat.example"}])
+    for _ in range(2):
+        routes.declare()
+    assert (checked, caplog.text.count("already exists")) == ([], 1), "each pass of the duty would start a process"
+
+
 def test_the_first_of_them_that_fails_keeps_no_alarm_from_being_sent(desk, route, monkeypatch):
     def fail() -> None:
         raise BadRoute("name", "no room")
