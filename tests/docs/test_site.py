@@ -48,6 +48,8 @@ def test_each_door_has_a_command_and_three_pages_and_each_page_a_door():
     for name, text in doors[:4]:
         assert re.match(r"\n\n    [a-z]\S+ .*\n\n1\. \[", text), f"{name} does not begin with a command"
         assert len(re.findall(r"^\d\. \[", text, re.M)) == 3, name
+    template = re.search(r"^    (.*)\$\(signalbox template\)", DOORS, re.M)
+    assert "pip install 'signalbox[" in template[1], "startproject copies this folder where there is no template"
     linked = {(ROOT / "docs" / target).resolve() for target, _ in LINK.findall(DOORS)}
     assert {*(ROOT / "docs").glob("*.md")} - linked == {ROOT / "docs/start-here.md"}
 
