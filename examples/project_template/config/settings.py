@@ -65,6 +65,7 @@ AUTHENTICATION_BACKENDS = [
 ]
 ANONYMOUS_USER_NAME = None  # Signalbox: guardian makes no account for strangers
 LOGIN_URL = "admin:login"
+TIME_ZONE = "UTC"
 STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

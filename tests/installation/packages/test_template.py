@@ -65,6 +65,7 @@ def test_the_template_makes_a_project_that_works(project: Project):
     project.manage("migrate", "-v0")
     assert "no findings" in project.manage("machine", "sync")
     assert "no issues" in project.manage("check", "--fail-level", "WARNING", "--database", "default")
+    assert "UTC" in project.manage("shell", "-c", "from django.conf import settings; print(settings.TIME_ZONE)")
     project.manage("shell", "-c", WORK)
     assert "1 completed" in project.manage("worker", "--once")
     state = "from orders.models import Order; print(Order.objects.get().status.instance.state)"
