@@ -6,6 +6,7 @@ import json
 import sys
 from functools import cache
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 from django.conf import settings
 
@@ -28,11 +29,13 @@ def write_command(words: str) -> str:
 
 
 def write_engine() -> str:
-    """Write the call that makes an engine of this project's keys. Who pastes it knows user, password and options."""
-    url = conf.REDIS_URL.partition("?")[0]
+    """Write the call that makes an engine of this project's keys. Who pastes it knows user, password and options; the
+    number of the database decides which keys these are."""
+    url, _, query = conf.REDIS_URL.partition("?")
     scheme, mark, rest = url.partition("://")
     _, at, place = rest.rpartition("@")
-    words = [json.dumps(f"{scheme}{mark}{'user:password@' if at else ''}{place}")]
+    database = [f"?db={number}" for name, number in parse_qsl(query) if name == "db"]
+    words = [json.dumps("".join([scheme, mark, "user:password@" * bool(at), place, *database[:1]]))]
     words += [f"prefix={json.dumps(get_prefix())}"] * (get_prefix() != PREFIX)
     return f"Engine.from_url({', '.join(words)})"
 
@@ -41,4 +44,4 @@ def write_engine() -> str:
 def _has_manage(module: str) -> bool:
     """Tell whether a ``manage.py`` lies above the settings, or here."""
     file = getattr(sys.modules.get(module), "__file__", None)
-    return any((folder / "manage.py").is_file() for folder in [Path.cwd(), *Path(file or "/").resolve().parents[:3]])
+    return any((folder / "manage.py").is_file() for folder in [Path(), *Path(file or "/").resolve().parents[:3]])

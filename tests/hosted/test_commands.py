@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command, load_command_class
 
+from dashboard.site.command_lines import write_engine
 from machines.management.commands import machine, schedule
+from tests.configuration import configure
 
 from .conftest import HERE, run
 
@@ -69,6 +71,20 @@ def test_an_option_holds_on_either_side_of_the_verb():
 def test_code_gets_an_error_for_a_wrong_verb(command: str):
     with pytest.raises(CommandError, match="invalid choice: 'pubish'"):
         call_command(command, "pubish", stdout=io.StringIO())
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://localhost:6379/3", "redis://localhost:6379/3"),
+        ("rediss://me:se@cret@redis.example/0?db=2&password=other", "rediss://user:password@redis.example/0?db=2"),
+        ("unix:///run/redis.sock?password=secret&db=1", "unix:///run/redis.sock?db=1"),
+        ("redis+cluster://:secret@a:1,b:2?protocol=3", "redis+cluster://user:password@a:1,b:2"),
+    ],
+)
+def test_the_engine_of_a_page_is_on_the_same_database_and_shows_no_secret(settings, url: str, shown: str):
+    configure(settings, REDIS_URL=url)
+    assert write_engine().startswith(f'Engine.from_url("{shown}"')
 
 
 ASKED = """
