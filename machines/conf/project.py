@@ -175,7 +175,7 @@ def _read_journal_mode(name: str) -> str:
     """Read how a database file keeps its journal, which stays from one connection to the next; "" without a file."""
     with (
         contextlib.suppress(sqlite3.Error),
-        contextlib.closing(sqlite3.connect(f"file:{name}?mode=ro", uri=True)) as db,
+        contextlib.closing(sqlite3.connect(f"{Path(name).absolute().as_uri()}?mode=ro", uri=True)) as db,
     ):
         return str(db.execute("PRAGMA journal_mode").fetchone()[0])
     return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sqlite3
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from machines.conf.project import _read_journal_mode
 from machines.server.guarded import Guarded
 from tests.installation.processes import eventually
 
@@ -134,6 +136,15 @@ def find_line(start: str, said: str) -> str:
 def state_of(database: Path) -> str:
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as there:
         return there.execute("SELECT state FROM parcels_parcel").fetchone()[0]
+
+
+def test_the_journal_of_a_file_is_read_whatever_its_name_has(tmp_path: Path):
+    """%, # and ? mean something in the address that opens a file for reading alone."""
+    database = tmp_path / "50% #1?.sqlite3"
+    with contextlib.closing(sqlite3.connect(database)) as made:
+        made.execute("PRAGMA journal_mode=WAL")
+        made.execute("CREATE TABLE a (b)")
+    assert _read_journal_mode(str(database)) == "wal"
 
 
 @pytest.mark.parametrize(
