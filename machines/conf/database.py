@@ -9,6 +9,7 @@ for each database; the rows are read anew each time.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from django.db import Error, OperationalError, close_old_connections, connection
 from django.db.models import Model, QuerySet
 
 KEPT = 60  # seconds
+LOCKED = re.compile("database .*is locked")  # as SQLite says it; an account of MySQL may be locked, too
 
 
 def keep_files_open() -> None:
@@ -37,7 +39,7 @@ def delete_some(rows: QuerySet, most: int) -> int:
 def is_locked(error: BaseException | None) -> bool:
     """Tell whether an error, or its cause, says that another process held the write lock of SQLite for too long."""
     while error is not None:
-        if isinstance(error, OperationalError) and "is locked" in str(error):
+        if isinstance(error, OperationalError) and LOCKED.match(str(error)):
             return True
         error = error.__cause__
     return False

@@ -99,6 +99,14 @@ def test_the_page_of_a_locked_database_does_not_ask_for_redis(request_of, method
     assert ('<meta http-equiv="refresh" content="5">' in page, "<noscript>" in page) == (loads_again, False)
 
 
+@for_each(
+    "text, locked", [("database is locked", True), ("database table is locked", True), ("Account is locked", False)]
+)
+def test_a_locked_account_is_no_locked_database(request_of, text: str, locked: bool):
+    middleware = redis_outage.RedisOutageMiddleware(lambda request: None)
+    assert bool(middleware.process_exception(request_of(), OperationalError(text))) == locked
+
+
 @pytest.mark.parametrize(
     ("handler", "status", "code"),
     [
