@@ -33,7 +33,8 @@ def compared(guard: str, *, actions: object = None, payload: object = None) -> d
         ("event.x == event.y", ()),
         ("event.x == open", ()),
         ("event.x == None", ()),
-        ("event.x in [1, 2]", ()),
+        ("event.x in [1, 2]", ("number",)),
+        ("event.x in ['A', 'B'] or event.x > 5", ("number", "string")),
         ("event.x", ()),
     ],
 )

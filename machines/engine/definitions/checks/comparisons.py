@@ -49,6 +49,8 @@ def _list_pairs(node: Node) -> Iterator[tuple[Node, Node | Types]]:
         for word, right in rest[1:]:
             if word not in ("in", "not in"):
                 yield from ((left, right), (right, left))
+            elif right[0] == "list":
+                yield from ((left, element) for element in right[1:])
             left = right
     elif operator == "neg":
         yield rest[0], NUMBERS
