@@ -35,6 +35,9 @@ class Strict:
 
 POLICY = "script-src 'none'"
 """
+PROPAGATED = """
+DEBUG_PROPAGATE_EXCEPTIONS = True
+"""
 PACKAGE = """
 from shop.settings import *
 from csp.constants import NONCE
@@ -95,10 +98,12 @@ def test_screens_in_the_admin_need_less_than_pages(header: str):
         (STRICT.replace("'none'", "'self'"), []),
         (PACKAGE.replace("SOURCES", "\"'none'\""), ["machines in the admin (/backoffice/)"]),
         (PACKAGE.replace("SOURCES", "NONCE").replace("default-src", "script-src"), []),
+        (STRICT.replace("        answer[", "        request.resolver_match.route\n        answer[") + PROPAGATED, []),
     ],
 )
 def test_check_asks_the_middleware_of_the_project(shop: dict[str, str], tmp_path: Path, text: str, named: list[str]):
-    """django-csp, as Django's own middleware, keeps the policy that our pages bring."""
+    """django-csp, as Django's own middleware, keeps the policy that our pages bring. A middleware that wants a real
+    view says nothing, and stops no check."""
     said = run(make(shop, tmp_path, text), "-m", "django", "check", "--deploy")
     assert re.findall(r"signalbox.W028\) the Content-Security-Policy of .*?((?:pages|machines).*?\))", said) == named
 

@@ -50,7 +50,7 @@ def _find(name: str, what: str, view: View, hint: str, script: str, *, is_live: 
         return
     request = RequestFactory().get(path, secure=True, headers={"host": _choose_host()})
     answer = _answer(request, view)
-    if answer.status_code != HTTPStatus.OK:  # a middleware answers for itself, as one that wants an address
+    if answer is None or answer.status_code != HTTPStatus.OK:  # a middleware answers for itself, or wants a real view
         return
     page = urlsplit(request.build_absolute_uri())
     header, address = answer.headers.get(HEADER, ""), urlsplit(_find_address(script, page))
@@ -84,12 +84,16 @@ class _Handler(BaseHandler):
         return self._view(request)
 
 
-def _answer(request: HttpRequest, view: View) -> HttpResponse:
-    logging.disable(logging.CRITICAL)  # a middleware that fails here says nothing of the project
+def _answer(request: HttpRequest, view: View) -> HttpResponse | None:
+    """Return the answer; None where the middleware fails, which here says nothing of the project."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
     try:
         return _Handler(view).get_response(request)
+    except Exception:  # as with DEBUG_PROPAGATE_EXCEPTIONS
+        return None
     finally:
-        logging.disable(logging.NOTSET)
+        logging.disable(before)
 
 
 def _show_nothing(request: HttpRequest) -> HttpResponse:
