@@ -76,20 +76,18 @@ class PollLoop:
         self._taking.set()
 
     def run(self) -> None:
-        while not self._stopped.is_set():
+        ended = False
+        while not ended and not self._stopped.is_set():
             try:
                 ended = self._turn()
+                self._back()
             except (errors.EngineUnavailable, errors.NotPermitted) as error:
                 self._outage(error)
-                continue
             except Exception:
                 log.exception("taking jobs failed; it goes on")
                 self._stopped.wait(self._backoff.next())
-                continue
-            self._back()
-            if ended:
-                return
-        self._fetcher.pass_on()
+        if not ended:
+            self._fetcher.pass_on()
 
     def _turn(self) -> bool:
         """Make one round; tell whether the work this worker was started for is done."""
@@ -184,8 +182,8 @@ class PollLoop:
         self._away = False
         self._backoff.reset()
         if self._fetcher.unanswered:
-            self._fetcher.unanswered = False
             self._reclaim.once(self._served_queues.heard)
+            self._fetcher.unanswered = False
             self._reclaim_at = time.monotonic() + SECOND_LOOK
 
 

@@ -46,3 +46,25 @@ def test_a_worker_does_them_before_their_leases_end(engine, errand, count):
     with Running(mute, registry_of(run=lambda job: attempts.append(job.attempt))):
         eventually(lambda: engine.counts("errand")["done"] == count, "all are done")
     assert attempts == [1] * count
+
+
+def test_an_outage_while_a_worker_looks_for_them_ends_no_taking(engine, errand):
+    """The look is behind a round that Redis answered: it may be away again by then."""
+
+    class Away(Mute):
+        away = True
+
+        def jobs(self, *given, **more):
+            if self.away:
+                self.away = False
+                raise errors.EngineUnavailable("busy running a script", retry_safe=True)
+            return super().jobs(*given, **more)
+
+    for number in range(3):
+        errand(f"e{number}")
+    attempts = []
+    away = Away(engine.client, prefix=engine.keys.prefix)
+    with Running(away, registry_of(run=lambda job: attempts.append(job.attempt))):
+        eventually(lambda: engine.counts("errand")["done"] == 3, "all are done")
+        assert not away.away
+    assert attempts == [1] * 3
