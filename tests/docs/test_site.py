@@ -18,12 +18,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import machines
-from tests.browser.conftest import chromium
+from tests.browser.conftest import open_chromium
 from tests.conftest import missing
 
 from .test_links import LINK, PAGES, ROOT, read_text
-
-__all__ = ["chromium"]
 
 DOORS = (ROOT / "docs/start-here.md").read_text(encoding="utf-8")
 ASSETS = {"link": "href", "script": "src", "img": "src", "source": "src", "iframe": "src"}
@@ -33,6 +31,12 @@ SMALL = {
     "docs/two.md": "# Two\n\n[a page](gone.md), [a heading](start-here.md#gone), ![a picture](images/gone.png)\n",
     "docs/three.md": "# Three\n\nNo door leads here.\n",
 }
+
+
+@pytest.fixture
+def chromium() -> Iterator[Browser]:
+    with open_chromium() as browser:
+        yield browser
 
 
 @pytest.mark.pure
