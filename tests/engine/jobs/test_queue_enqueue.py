@@ -8,6 +8,7 @@ from tests.engine.bells import Bells, wait_on_lists
 from tests.engine.builders import NOW, door, machine, publish, started
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_threads
+from tests.installation.processes import eventually
 
 from .queueing import places
 
@@ -94,6 +95,7 @@ def test_delayed_jobs_ring_no_bell_until_they_are_due(yard):
 
 def test_a_unique_key_has_one_open_job(yard):
     first = yard.enqueue("door", "work", {"n": 1}, unique="serial:7", now=NOW)
+    eventually(lambda: not yard.client.exists(yard.keys.partition("door", 0).pulse), "another pulse would be heard")
     with unchanged(yard):
         again = yard.enqueue("door", "work", {"n": 2}, unique="serial:7", now=NOW + 5)
     assert again == first

@@ -4,8 +4,8 @@
 -- ARGV:    1 now (ms, or '') · then 12 arguments for each job, at most 500 jobs: src, queue, input (JSON, or ''), priority
 --          (0..9), delay in ms, unique key or '', attempts (1..100), backoff in ms, lease in ms, timeout in ms (0 = none),
 --          jitter ('1' or '0'), exception kinds not to retry (between spaces) · after the arguments of a single job, optionally,
---          an idempotency key of 1 to 200 bytes: for a day, the same key adds no other job to the partition
---          · behind that ('' for none), optionally, a W3C traceparent: the handlers go on with that trace
+--          an idempotency key of 1 to 200 bytes: for a day, the same key adds no other job to the partition ·
+--          behind that ('' for none), optionally, a W3C traceparent: the handlers go on with that trace
 -- Returns: {OK, job, {} or {field, value, ...}, ...}: the fields of an earlier open job that holds the unique key, or of the
 --          job of an earlier call with the idempotency key while that job is there · {BADARG, why}
 -- Notifies: <root>:pulse
@@ -109,14 +109,15 @@ return function(KEYS, ARGV)
         undo(root, specs, added)
         error(caught, 0)
     end
-    local reply = { replies.OK }
+    local reply, news = { replies.OK }, false
     for i, one in ipairs(added) do
         local queue = specs[i].queue
+        news = news or not one.there
         if not one.there and specs[i].delay == 0 then rings[queue] = (rings[queue] or 0) + 1 end
         reply[#reply + 1] = one.job
         reply[#reply + 1] = one.there and redis.call('HGETALL', keys.job(root, one.job)) or {}
     end
     for queue, number in pairs(rings) do jobs.ring_bell(root, queue, number) end
-    pulse.ring(root, clock)
+    if news then pulse.ring(root, clock) end
     return reply
 end
