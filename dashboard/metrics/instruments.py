@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -48,17 +49,17 @@ class Reading:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._until = 0.0
-        self._samples: list[Sample] = []
+        self._samples: dict[str, list[Sample]] = {}
 
     def observe(self, name: str, _: Any) -> Iterator[Any]:
         """Yield the values of one series."""
         from opentelemetry.metrics import Observation
 
-        for sample in self._read():
-            if sample.name == name:
-                yield Observation(sample.value, sample.labels)
+        for sample in self._read().get(name, ()):
+            yield Observation(sample.value, sample.labels)
 
-    def _read(self) -> list[Sample]:
+    def _read(self) -> dict[str, list[Sample]]:
+        """Return the samples by the name of their series."""
         with self._lock:
             if time.monotonic() >= self._until:
                 try:
@@ -68,6 +69,10 @@ class Reading:
                     snapshot = Snapshot(None)
                 finally:
                     close_old_connections()  # of the exporter's thread
-                self._samples = [sample for family in snapshot.collect() for sample in family.samples]
+                found: defaultdict[str, list[Sample]] = defaultdict(list)
+                for family in snapshot.collect():
+                    for sample in family.samples:
+                        found[sample.name].append(sample)
+                self._samples = found
                 self._until = time.monotonic() + KEPT
             return self._samples

@@ -44,10 +44,11 @@ def metrics(request: HttpRequest) -> HttpResponse:
     away."""
     if conf.METRICS == "off":
         raise Http404("Metrics are disabled.")
-    if not _find_scope(request):
+    scope = _find_scope(request)
+    if not scope:
         return _refuse(request)
     try:
-        return _answer_text(read_snapshot(_find_scope(request)))
+        return _answer_text(read_snapshot(scope))
     except EngineUnavailable as error:
         log.warning("metrics: %s", error)
         return _answer_text(Snapshot(None), status=503)
