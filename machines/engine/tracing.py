@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry for steps and handlers, and the trace context that goes along with jobs and messages.
+"""Spans of OpenTelemetry for requests, steps and handlers, and the trace context that jobs and messages keep.
 
 It needs ``opentelemetry-api`` (the extra ``otel``) and an SDK that the host has set up: without them nothing is made,
 sent or stored. Spans name machines, instances, events and states. They have no data: no payload, no value, no message

@@ -1,5 +1,4 @@
--- needs: arguments, batches, completion, jobs, json, keys, payloads, pulse, queue_counters, replies, traces
--- needs: values
+-- needs: arguments, batches, completion, jobs, json, keys, payloads, pulse, queue_counters, replies, traces, values
 -- sb_complete: completes jobs and moves their instances by done.invoke.<id>, each pair at once, if the token still holds the
 -- job.
 -- KEYS:    1 root of the partition
@@ -7,11 +6,10 @@
 --          of its step (W3C traceparent, '-' for none), between spaces · then job, token, result (JSON, or ''), job, token,
 --          result, ... (at most 1000 jobs)
 -- Returns: {OK, reply, ...} in order, one for each job: {OK, transition ids, '0', instance JSON or ''} the instance moved
---          ('1' when it sent messages, and the states before
---          when it is traced) · {OK} no instance waited for it · with 'short', in place of these two and where
---          no messages were sent, the transition ids as text, '' for none · {LOST, 'gone' | 'withdrawn' | 'taken back'} ·
---          {REFUSED, explanation JSON} the step failed, the job is still leased · {BADPAYLOAD, why, ''} · {FAULT, why} ·
---          {BADARG, why} before any job was tried
+--          ('1' when it sent messages, and the states before when it is traced) · {OK} no instance waited for it ·
+--          with 'short', in place of these two and where no messages were sent, the transition ids as text, '' for none ·
+--          {LOST, 'gone' | 'withdrawn' | 'taken back'} · {REFUSED, explanation JSON} the step failed, the job is still
+--          leased · {BADPAYLOAD, why, ''} · {FAULT, why} · {BADARG, why} before any job was tried
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue)), for each job
 local MAX_JOBS = 1000
