@@ -13,6 +13,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from machines.conf import extras
+from machines.conf.project import SQLITE_OPTIONS
 from machines.engine.connection import redis_url
 
 from . import home
@@ -22,13 +23,6 @@ DATABASE_SCHEMES = ("sqlite", "postgres", "postgresql")
 
 SESSION_KEYS = "django.contrib.sessions.cache"  # how the names of sessions begin in a cache
 SESSION_ENGINES = {"redis": "dashboard.serving.sessions", "sql": "django.contrib.sessions.backends.db"}
-
-# Writers wait their turn instead of failing with "database is locked"; readers never wait for a writer.
-SQLITE_OPTIONS = {
-    "timeout": 20,  # seconds
-    "transaction_mode": "IMMEDIATE",
-    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-}
 
 
 def database(url: str, folder: Path) -> dict[str, Any]:

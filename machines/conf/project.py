@@ -32,6 +32,12 @@ PROCESSORS = (
     "django.contrib.messages.context_processors.messages",
 )
 BACKEND = "guardian.backends.ObjectPermissionBackend"
+# Writers wait their turn instead of failing with "database is locked"; readers never wait for a writer.
+SQLITE_OPTIONS = {
+    "timeout": 20,  # seconds
+    "transaction_mode": "IMMEDIATE",
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+}
 TEMPLATES = "django.template.backends.django.DjangoTemplates"
 BESIDE = (
     "Run Signalbox beside your project, as a process of its own (`signalbox serve`), and use the engine alone here: "
@@ -161,12 +167,13 @@ def sqlite_options(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             continue
         missing = []
         if str(options.get("transaction_mode") or "").upper() not in ("IMMEDIATE", "EXCLUSIVE"):
-            missing.append('"transaction_mode": "IMMEDIATE"')
+            missing.append("transaction_mode")
         if "wal" not in str(options.get("init_command") or "").lower() and _read_journal_mode(name) != "wal":
-            missing.append('"init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"')
+            missing.append("init_command")
         if missing:
             text = f'writers of the SQLite database {alias!r} meet "database is locked" in place of waiting their turn'
-            hint = f'Add to DATABASES["{alias}"]["OPTIONS"]: {", ".join(missing)}.'
+            wanted = ", ".join(f'"{name}": "{SQLITE_OPTIONS[name]}"' for name in missing)
+            hint = f'Add to DATABASES["{alias}"]["OPTIONS"]: {wanted}.'
             found.append(Warning(text, hint=hint, id="signalbox.W029"))
     return found
 
