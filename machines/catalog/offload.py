@@ -32,7 +32,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -195,6 +195,18 @@ TASKS: dict[str, Callable[..., Any]] = {
     "study": _study,
     "locate": _locate,
 }
+
+
+DRAWING = ("draw", "compare", "study")
+
+
+def prepare(task: str, words: Mapping[str, Any]) -> None:
+    """Load what draws, where a task does: the first time it is compiled, which takes some seconds on a slow processor,
+    and those are not the task's."""
+    if task in DRAWING or words.get("drawn"):
+        from machines.diagrams.layout.graphviz import graphviz_host
+
+        graphviz_host()
 
 
 def read_submission(done: Done) -> Submission:

@@ -40,6 +40,7 @@ def _serve(link: socket.socket) -> bool:
     link.settimeout(IDLE)
     header, raw = offload.receive(link)
     link.settimeout(None)
+    offload.prepare(header["task"], header["words"])
     started = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, header["cpu"])  # SIGPROF ends the process
     head: dict[str, Any] = {}

@@ -46,6 +46,11 @@ def test_a_definition_is_checked_and_drawn_there_as_it_is_here(pool):
     assert pool.run("draw", text, who="7", cpu=CPU).answer == diagrams.draw(outline(DOOR)).svg
 
 
+@pytest.mark.parametrize(("task", "words"), [("draw", {}), ("read", {"format": "guess", "drawn": True})])
+def test_the_first_diagram_of_a_helper_is_not_charged_for_loading_what_draws(pool, task, words):
+    assert pool.run(task, json.dumps(DOOR), who="7", cpu=0.5, **words).answer
+
+
 def test_what_takes_longer_than_it_may_is_ended_and_the_next_gets_another_helper(pool):
     with pytest.raises(Overrun) as caught:
         pool.run("check", long(400), who="7", cpu=0.1)
