@@ -48,7 +48,11 @@ def test_a_definition_is_checked_and_drawn_there_as_it_is_here(pool):
 
 @pytest.mark.parametrize(("task", "words"), [("draw", {}), ("read", {"format": "guess", "drawn": True})])
 def test_the_first_diagram_of_a_helper_is_not_charged_for_loading_what_draws(pool, task, words):
-    assert pool.run(task, json.dumps(DOOR), who="7", cpu=0.5, **words).answer
+    with pool.helper() as held:
+        done = held.do(task, json.dumps(DOOR), words, CPU)
+        user, system = Path(f"/proc/{held.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+    assert done.answer
+    assert done.cpu < (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") / 4  # of all that the process took
 
 
 def test_what_takes_longer_than_it_may_is_ended_and_the_next_gets_another_helper(pool):
