@@ -92,47 +92,46 @@ class SurveyReader:
                 roots[name] = [partition.root for partition in self._catalog.partitions(name)]
             except LookupFailed:  # deleted since the list was made
                 continue
-        now, answers = self._ask([root for each in roots.values() for root in each], trust)
+        asked = [root for each in roots.values() for root in each]
+        now, answers = self._ask(asked, trust)
+        whole = len(answers) == len(asked)
         self._readings = {root: answer for root, answer in answers.items() if isinstance(answer, Reading)}
         self._merged = {name: merged for name, merged in self._merged.items() if name in roots}
         found = Survey(workers=workers)
         missing: list[str] = []
         for name, each in roots.items():
-            away = tuple(root for root in each if root not in answers)
+            away = () if whole else tuple(root for root in each if root not in answers)
             missing += away
-            self._add(found, name, [answers[root] for root in each if root in answers], away, now)
+            self._add(found, name, tuple([answers[root] for root in each if root in answers]), away, now)
         return replace(found, missing=tuple(missing)) if missing else found
 
     def _add(
         self,
         found: Survey,
         name: str,
-        parts: Sequence[Reading | SignalboxError | None],
+        parts: tuple[Reading | SignalboxError | None, ...],
         missing: tuple[str, ...],
         now: int,
     ) -> None:
-        """Add one machine. A part is None where the machine is no longer published."""
-        if not parts:
-            return
-        if None in parts:
-            self._catalog.forget(name)
-            return
-        fault = next((part for part in parts if isinstance(part, SignalboxError)), None)
-        if fault is not None:
-            found.faults[name] = fault
-            return
-        merged = self._merge(name, tuple(part for part in parts if isinstance(part, Reading)))
+        """Add one machine. A part is None where the machine is no longer published. Parts are merged only where one of
+        them was read anew."""
+        merged = self._merged.get(name)
+        if merged is None or merged.parts != parts:
+            if not parts:
+                return
+            if None in parts:
+                self._catalog.forget(name)
+                return
+            fault = next((part for part in parts if isinstance(part, SignalboxError)), None)
+            if fault is not None:
+                found.faults[name] = fault
+                return
+            read = tuple(part for part in parts if isinstance(part, Reading))
+            live = replies.merge_live([part.live for part in read])
+            stats = queue_operations.merge_stats([{"now": part.at, "queues": part.queues} for part in read])
+            merged = self._merged[name] = Merged(read, live, stats)
         found.lives[name] = replace(merged.live, now=now, missing=missing)
         found.queues[name] = {q: replace(stats, now=now, missing=missing) for q, stats in merged.queues.items()}
-
-    def _merge(self, name: str, parts: tuple[Reading, ...]) -> Merged:
-        """Merge the parts of a machine, unless they are the very ones that were merged last."""
-        held = self._merged.get(name)
-        if held is None or held.parts != parts:
-            live = replies.merge_live([part.live for part in parts])
-            stats = queue_operations.merge_stats([{"now": part.at, "queues": part.queues} for part in parts])
-            held = self._merged[name] = Merged(parts, live, stats)
-        return held
 
     def _list_machines(self, trust: bool) -> list[str]:
         """List the machines; with ``trust`` anew only when the catalog's revision changed."""
@@ -143,13 +142,16 @@ class SurveyReader:
     def _trusts(self) -> bool:
         return time.monotonic() - self._whole_at < WHOLE
 
-    def _skip_untouched(self, roots: list[str], newest: int) -> dict[str, Reading | SignalboxError | None]:
+    def _skip_untouched(self, roots: list[str], newest: int) -> dict[str, Reading]:
         """Return the held readings of roots that did not change since the latest reading, as the servers remember."""
-        held = [root for root in roots if root in self._readings and self._readings[root].known_stamp(newest)]
+        readings = self._readings
+        held = {root: found for root in roots if (found := readings.get(root)) and newest < found.fresh_until}
         if not held:
             return {}
         _, touched, answered = self._memory.find_touched(held, self._clock)
-        return {root: self._readings[root] for root in held if root in answered and root not in touched}
+        for root in touched | (held.keys() - answered):
+            held.pop(root, None)
+        return held
 
     def _ask(self, asked: list[str], trust: bool) -> tuple[int, dict[str, Reading | SignalboxError | None]]:
         """Return the server's time in ms, and what each root answered; roots of nodes that are away are missing."""
