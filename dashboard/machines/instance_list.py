@@ -142,9 +142,15 @@ class InstanceList:
         return not (self.cursor or self.back)
 
     def tally(self, engine: RedactedEngine) -> Tally:
-        """Count the instances in each state, and in all states together, by the filter without its state."""
+        """Count the instances in each state, and in all states together, by the filter without its state; those in its
+        state alone, as a partial count, where no index serves the filter without it."""
         terms = {name: term for name, term in self.terms.items() if name != "state"}
-        return engine.tally(self.machine, **terms, most=MAX_COUNTED)
+        try:
+            return engine.tally(self.machine, **terms, most=MAX_COUNTED)
+        except BadInput:
+            if not self.state:
+                raise
+            return replace(engine.tally(self.machine, **self.terms, most=MAX_COUNTED), complete=False)
 
     @property
     def terms(self) -> dict[str, Any]:
@@ -174,9 +180,7 @@ class InstanceList:
     @property
     def counts_url(self) -> str:
         """Return the address of the counts of this filter as JSON."""
-        return self._make_address(
-            "counts", state=None, cursor=None, order=None, view=None, fold=None, mode=None, cols=None
-        )
+        return self._make_address("counts", cursor=None, order=None, view=None, fold=None, mode=None, cols=None)
 
     @property
     def rows_url(self) -> str:

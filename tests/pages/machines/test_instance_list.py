@@ -121,6 +121,15 @@ def test_each_figure_is_what_the_list_of_its_state_holds(as_, parcels, query):
     }
 
 
+def test_a_field_without_an_index_is_found_in_a_state_that_is_named(as_, parcels):
+    client, query = as_("viewer"), "state=Here&data=weight%3D5"
+    page = read(client.get(f"{MACHINE}?{query}"))
+    assert listed(page) == ["p005"]
+    assert page.one("nav", class_="tabs", data_region="tabs").one("b", data_total="").text == "1+"
+    answer = client.get(f"{MACHINE}counts/?{query}").json()
+    assert (answer["counts"]["Here"], answer["total"], answer["complete"]) == (1, 1, False)
+
+
 def test_past_its_bound_a_figure_says_at_least(as_, parcels, monkeypatch):
     monkeypatch.setattr("dashboard.machines.instance_list.MAX_COUNTED", 20)
     page = read(as_("viewer").get(f"{MACHINE}?by=to&is=Rome&tag=open"))
