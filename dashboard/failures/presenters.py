@@ -110,13 +110,13 @@ def make_action(view: GroupView, name: str, count: int, sent: Mapping[str, Any] 
     form = FORMS[name](sent, id=name, initial=initial)
     jobs = f"{count:,} open job{'' if count == 1 else 's'}"
     labels = {
-        "redrive": (f"Re-drive {jobs}", f"Makes {jobs} ready again with all attempts. Counted just now."),
+        "redrive": (f"Re-drive {jobs}", f"Makes {jobs} ready again with all attempts."),
         "skip": (
             f"Skip {jobs} with a result",
-            f"Moves the instances of {jobs} as if the job had completed with the result. Counted just now.",
+            f"Moves the instances of {jobs} as if the job had completed with the result.",
         ),
         "stop": ("Stop", "Stops the running action. Jobs that were moved stay moved."),
-        "assign": ("Assign", "Says who looks at this."),
+        "assign": ("Assign", "Names the person who takes care of this."),
         "mute": (
             "Mute until it changes",
             "Muted until it fails in another version of a machine, or on another machine.",

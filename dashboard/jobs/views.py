@@ -100,7 +100,7 @@ def _run_action(request: HttpRequest, machine: str, id: str, name: str) -> HttpR
         return job_page(request, machine, id, acts.make_failure(act, error))
     except errors.JobHandled as error:  # meanwhile: the page now asks for a confirmation
         return job_page(
-            request, machine, id, FailedAction(409, "Not done: the job is handled", error.message, error.code)
+            request, machine, id, FailedAction(409, "Not done: the instance has moved on", error.message, error.code)
         )
     except NotMoved as error:
         return job_page(request, machine, id, FailedAction(409, "Not done", error.message, error.code))
@@ -114,7 +114,7 @@ def _fail_form(job: Job, act: acts.Action) -> FailedAction:
         return acts.make_failure(act)
     error = errors.JobHandled(job.machine, job.id)
     message = "The instance moved on without this job, and will not receive its result. Confirm to run it again."
-    return FailedAction(409, "Confirm: the job is handled", message, error.code, act)
+    return FailedAction(409, "Confirm: the instance has moved on", message, error.code, act)
 
 
 def _back(request: HttpRequest, job: Job, name: str) -> str:
@@ -172,7 +172,7 @@ def list_timeline(job: Job) -> Iterator[TimelineEntry]:
         yield TimelineEntry(job.finished, "dead", bad=True, note="needs attention")
     elif job.place == "handled":
         yield TimelineEntry(job.finished, "dead", bad=True)
-        yield TimelineEntry(job.handled, "handled", note=_describe_instance(job))
+        yield TimelineEntry(job.handled, "moved on", note=_describe_instance(job))
 
 
 def _describe_instance(job: Job) -> str:

@@ -184,6 +184,12 @@ def figure(number: Any) -> str:
 
 
 @register.filter
+def place(name: str) -> str:
+    """Return what pages call a place of jobs."""
+    return "moved on" if name == "handled" else name
+
+
+@register.filter
 def size(bytes: int) -> str:
     """Format an amount of memory: ``12 kB``, ``84 MB``, ``1.2 GB``; a dash if it is unknown."""
     if bytes <= 0:

@@ -42,7 +42,7 @@ class PlanForm(PageForm):
     actions = forms.MultipleChoiceField(
         label="actions that run", choices=ACTIONS, required=False, widget=forms.CheckboxSelectMultiple
     )
-    keep_undo = forms.CharField(label="way back restores every byte for", initial="7d", max_length=20)
+    keep_undo = forms.CharField(label="keep what is needed to go back for", initial="7d", max_length=20)
     note = forms.CharField(label="note", required=False, max_length=MAX_REASON)
 
     def __init__(self, *args: Any, versions: Sequence[int], to: int, **kwargs: Any) -> None:

@@ -124,7 +124,7 @@ TITLES: dict[type[Exception], str] = {
     DeclaredSchedule: "The schedule is declared elsewhere",
     errors.Conflict: "Conflict: the instance changed",
     errors.VersionRefused: "Conflict: the versions do not allow it",
-    errors.JobHandled: "The job is handled",
+    errors.JobHandled: "The instance has moved on",
     errors.Miscounted: "Number of jobs has changed",
     errors.InstanceExists: "Instance already exists",
     errors.LeaseLost: "Lease lost",

@@ -59,7 +59,7 @@ def split_line(text: str) -> list[LineTerm]:
             )
         sign = _SIGN.match(text, key.end())
         if sign is None:
-            raise _make_mistake(key.end(), f"a sign is missing behind {key[0][:60]!r}; write {key[0][:60]}:value")
+            raise _make_mistake(key.end(), f"an operator is missing after {key[0][:60]!r}; write {key[0][:60]}:value")
         value = _QUOTED.match(text, sign.end()) or _PLAIN.match(text, sign.end())
         if value is None:
             raise _make_mistake(sign.end(), 'a value is missing or its quotes do not close; write it as "two words"')

@@ -23,7 +23,7 @@ def test_a_run_is_played_shared_and_taken_back(as_, engine, transactional_db, sc
     expect(page.locator(".diagram .transition.taken")).to_have_attribute("data-events", "pay")
     expect(page.locator("ul.routes")).to_contain_text("n > 0")
     link = page.url
-    page.get_by_role("button", name="Wind to the next timer").click()
+    page.get_by_role("button", name="Advance to the next timer").click()
     expect(page.locator(".diagram .state.current")).to_have_attribute("data-state", "Failed")
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

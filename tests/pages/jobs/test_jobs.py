@@ -216,9 +216,9 @@ def test_a_handled_job_says_where_its_instance_is(as_, engine, held):
     handle(engine, held)
     page = read(as_("supervisor").get(JOB))
     head = page.one("div", data_region="head").text
-    assert "handled" in head
+    assert "moved on" in head
     assert f"instance now in {engine.get('new_device', 'd0').state}" in head
-    assert lines(page) == ["enqueued", "attempt 1 failed", "dead", "handled"]
+    assert lines(page) == ["enqueued", "attempt 1 failed", "dead", "moved on"]
     assert "needs attention" not in page.text
 
 

@@ -36,7 +36,7 @@ def test_the_list_shows_when_each_runs_next(as_, schedules):
 def test_a_new_one_is_made_for_a_machine_that_is_chosen_first(as_, schedules):
     client = as_("supervisor")
     assert "New schedule" in client.get("/schedules/").text
-    assert "Choose the machine" in client.get("/schedules/?machine=&new=1").text
+    assert "Choose a machine first" in client.get("/schedules/?machine=&new=1").text
     assert client.get("/schedules/?machine=report&new=1").url == NEW
 
 

@@ -59,7 +59,7 @@ def store(client, **changes: str) -> StoredPlan:
 def test_the_form_shows_states_without_a_place_with_suggestions(operator):
     page = read(operator.get(PAGE))
     row = next(row for row in page.all("tr", class_="open") if "lit" in row.one("th").text)
-    assert "no place" in row.text
+    assert "unmapped" in row.text
     assert any("suggested" in option.text for option in row.all("option"))
     assert "2" in row.all("td")[0].text  # instances in it
     assert "new: 1" in page.text  # the new field gets its initial value

@@ -32,7 +32,14 @@ def test_each_worker_has_a_card(as_, engine):
     found = card(as_("viewer"))
     assert "new_device/todo" in found.text
     assert found.one("b", data_in_hand="").text == "4"
-    for text in ("box · process 17 · 0.1.0", "in hand 4, 8 at a time", "done 12,404", "failed 3", "memory 84 MB", "2 h"):
+    for text in (
+        "box · process 17 · 0.1.0",
+        "in flight 4, 8 at a time",
+        "done 12,404",
+        "failed 3",
+        "memory 84 MB",
+        "2 h",
+    ):
         assert text in found.text
     assert found.one("span", data_worker_status="").text == "working"
 
@@ -42,7 +49,7 @@ def test_a_row_of_an_older_release_is_shown_without_what_it_does_not_say(as_, en
     key = engine.keys.worker("box:17:aa")
     for name in ("status", "memory", "concurrency", "holding", "done", "failed"):
         engine.client.hdel(key, name)
-    assert "in hand 4done 0" in card(as_("viewer")).text
+    assert "in flight 4done 0" in card(as_("viewer")).text
 
 
 def test_a_worker_that_gave_no_sign_for_a_while_is_said_to_be_silent(as_, engine):
