@@ -11,7 +11,6 @@ from typing import Any
 from machines import formats
 from machines.engine import Engine
 from machines.engine.definitions import CompiledDefinition, Finding, compile_definition
-from machines.formats import python_statemachine
 
 from . import builtin_machines
 
@@ -86,11 +85,6 @@ def read(
     if found.format == "json" and found.definition and found.errors and formats.may_be_xstate(text):
         return _read(text, "xstate", id, base)
     return _name_formats(found, formats.format_of(name, "") == "")
-
-
-def read_class(target: str, *, id: str = "") -> Submission:
-    """Read a class of python-statemachine, ``module:Class``. Runs the code of its module, in a process of its own."""
-    return _submit(*python_statemachine.run(target), python_statemachine.FORMAT, id)
 
 
 def _read(text: str | bytes, format: str, id: str, base: Path | None) -> Submission:

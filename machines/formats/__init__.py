@@ -13,7 +13,6 @@ from typing import Any
 from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.errors import DefinitionError
 
-from . import python_statemachine
 from .registry import DIAGRAMS, FORMATS, READERS, SUFFIXES, WRITERS, Base, format_of_text, may_be_xstate
 from .text import decode
 
@@ -95,7 +94,5 @@ def _unknown(format: object, known: dict[str, Any], done: str) -> Finding:
     if isinstance(format, str) and format in FORMATS:
         *most, last = known
         return make_finding("SB130", "", f"{FORMATS[format]} cannot be {done}", f"use {', '.join(most)} or {last}")
-    if format == python_statemachine.FORMAT:
-        return make_finding("SB130", "", "classes of python-statemachine are no text", python_statemachine.HINT)
     shown = repr(format) if isinstance(format, str) and len(format) <= 40 else "of that name"
     return make_finding("SB130", "", f"no format {shown}", f"there are: {', '.join(known)}")

@@ -1,7 +1,7 @@
-"""Turns what other tools name or write freely into names, expressions and data fields of ours.
+"""Turns what diagrams name or write freely into names, expressions and data fields of ours.
 
-Diagrams and classes of other libraries contain ``[is paid]`` and ``conditions: is_paid``. The code for such a name is
-somewhere else. Here it becomes a data field of that name, which is false until it is set.
+A diagram says ``[is paid]``, and the code for that name is somewhere else. Here it becomes a data field of that name,
+which is false until it is set.
 """
 
 from __future__ import annotations

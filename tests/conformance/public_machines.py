@@ -34,13 +34,6 @@ ROWS = (
         ),
     ),
     Row("Mermaid (`mermaid`)", "documentation of nine projects", 32, 32, ()),
-    Row(
-        "python-statemachine",
-        "the library's examples and test machines, and two other projects",
-        104,
-        102,
-        ((1, "a module that needs a Django project around it"), (1, "a class that fails when it is imported")),
-    ),
 )
 
 _HEAD = """## Public machines

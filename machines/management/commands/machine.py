@@ -19,11 +19,10 @@ from machines.catalog import accepted_senders
 from machines.catalog.models import Machine
 from machines.catalog.publishing import restore
 from machines.catalog.queries import get_version, list_changes, stored_current
-from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read, read_class
+from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
-from machines.formats import python_statemachine
 from machines.management import migrating, publishing, reconciliation, scenarios, stored_keys, transfers, versions
 from machines.management.publishing import add_user_argument, find_actor, publish
 from machines.management.verbs import add_verb, add_verbs
@@ -97,10 +96,7 @@ class Command(BaseCommand):
             versions.write_file(output, text)
             self.stdout.write(f"{output}: {len(text.encode())} bytes")
 
-    def _import(self, file: str, format: str, run_code: bool, options: dict[str, Any]) -> None:
-        if (format == python_statemachine.FORMAT) != run_code:
-            what = f"a class is code; to run it, say --format {python_statemachine.FORMAT} --run-code"
-            raise CommandError(what if not run_code else f"--run-code belongs to --format {python_statemachine.FORMAT}")
+    def _import(self, file: str, options: dict[str, Any]) -> None:
         if transfers.is_transfer(file):
             self._call(transfers.import_machine, options | {"path": Path(file)})
         else:
@@ -208,10 +204,7 @@ class Command(BaseCommand):
     def _read(self, file: str, format: str, to: Any = None, id: str = "") -> Submission:
         """Read the file and print all its findings."""
         name, base = ("", None) if file == "-" else (file, Path(file))
-        if format == python_statemachine.FORMAT:
-            submission = read_class(file, id=id)
-        else:
-            submission = read(_bytes(file), format=format, name=name, id=id, base=base)
+        submission = read(_bytes(file), format=format, name=name, id=id, base=base)
         for finding in submission.findings:
             (to or self.stdout).write(str(finding))
         return submission
@@ -221,10 +214,10 @@ def _take_nothing(parser: ArgumentParser) -> None:
     pass
 
 
-def _take_file(parser: ArgumentParser, *further: str) -> None:
+def _take_file(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a definition; - is standard input")
     parser.add_argument(
-        "--format", choices=(*FORMAT_NAMES, *further), default=GUESS, help="default: by the file's ending, or its start"
+        "--format", choices=FORMAT_NAMES, default=GUESS, help="default: by the file's ending, or its start"
     )
 
 
@@ -250,9 +243,7 @@ def _add_diagram_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_import_arguments(parser: ArgumentParser) -> None:
-    _take_file(parser, python_statemachine.FORMAT)
-    run_code = f"with --format {python_statemachine.FORMAT}: import the module of FILE, which is module:Class"
-    parser.add_argument("--run-code", action="store_true", help=run_code)
+    _take_file(parser)
     parser.add_argument("--id", default="", metavar="NAME", help="machine name to use instead of the name in the file")
     parser.add_argument("--publish", action="store_true", help="also publish it as the current version")
     _take_notes(parser)
