@@ -54,7 +54,9 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
             status=400 if mistake else 200,
         )  # fmt: skip
     stored = services.store(Actor.of(request), plan, note=form.cleaned_data["note"])
-    return redirect("signalbox:plan", machine, stored.pk)
+    return (
+        _try_out(request, stored) if live.total <= services.AT_ONCE else redirect("signalbox:plan", machine, stored.pk)
+    )
 
 
 def _start_form(request: HttpRequest, live: Live, versions: VersionCounts) -> HttpResponse:
@@ -121,7 +123,7 @@ def _render_form_page(
         "places": list_places(target),
         "regions": any(state.type == "parallel" for state in target.outline.states),
         "policies": [form[name] for name in ("unmapped", "timers", "removed", "suspended")],
-        "may_store": allows(request.user, "operate", machine),
+        "may_store": allows(request.user, "operate", machine), "at_once": services.AT_ONCE,
     }  # fmt: skip
     return render_page(request, "signalbox/versions/plans/plan_new.html", context, status=status)
 
@@ -155,12 +157,15 @@ def plan_page(
 @answer_form("plan", "operate", "plan.try", target="id")
 def dry_run(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     """Try the plan on the whole fleet. A fleet too large for one request is tried by the preview of the move."""
-    stored = _find_plan(request, machine, id)
+    return _try_out(request, _find_plan(request, machine, id))
+
+
+def _try_out(request: HttpRequest, stored: StoredPlan) -> HttpResponse:
     try:
         services.try_out(Actor.of(request), stored.pk)
     except BadInput as error:
-        return plan_page(request, machine, id, mistake=f"{error.message} ({error.code})", status=400)
-    return redirect("signalbox:plan", machine, id)
+        return plan_page(request, stored.machine, stored.pk, mistake=f"{error.message} ({error.code})", status=400)
+    return redirect("signalbox:plan", stored.machine, stored.pk)
 
 
 @answer_form("plan", "operate", "bulk.start", target="id")

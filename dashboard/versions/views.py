@@ -375,6 +375,8 @@ def draft_page(
     except offload.OffloadError as error:
         check, mistake = None, mistake or str(error)
     form = form or PublishForm(initial={"rollout": 5, "reason": draft.note, "expect": draft.revision})
+    if live is None:
+        del form.fields["rollout"]  # a first version is that of all
     context: dict[str, Any] = {
         "section": "machines", "machine": machine, "live": live, "draft": draft, "check": check, "form": form,
         "versions": count_versions(engine, machine, live) if live is not None else None, "mistake": mistake,
@@ -412,6 +414,8 @@ def publish(request: HttpRequest, machine: str, id: int) -> HttpResponse:
         return draft_page(request, machine, id, form=form, status=400)
     given = form.cleaned_data
     percent = given["rollout"] if given["rollout"] is not None and given["rollout"] < 100 else None
+    if _find_live(redacted_engine(request), machine) is None:
+        percent = None
     try:
         version = drafts.publish(
             Actor.of(request), draft.pk, reason=given["reason"], rollout=percent, expect=given["expect"]

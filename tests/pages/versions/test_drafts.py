@@ -68,6 +68,16 @@ def test_a_draft_is_published(as_, engine, draft):
     assert "Published as version 2" in read(client.get(address(draft))).text
 
 
+def test_a_first_version_is_that_of_all(as_, engine, db):
+    draft = Draft.objects.create(machine="lamp", text=json.dumps(FIRST), author="sue")
+    client = as_("publisher")
+    form = fields(read(client.get(address(draft))).one("section", id="publish").all("form")[0])
+    assert "rollout" not in form
+    answer = client.post(address(draft, "publish/"), form | {"rollout": "5"}, follow=True)
+    assert "Version 1 published: every new instance gets it" in read(answer).text
+    assert engine.live("lamp").version == 1
+
+
 def test_a_new_draft_begins_with_the_current_version(as_, lamps):
     client = as_("publisher")
     form = fields(read(client.get(f"{PAGE}drafts/")).one("main").all("form")[0])
