@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import is_live
+from tests.browser.conftest import is_live, log_in
 
 INSTANCE = "/machines/activation/instances/ATV-123:NBCSports/"
 
@@ -125,3 +125,22 @@ def test_an_odd_id_is_reached_by_clicking_and_can_be_fired(page, engine, activat
         engine.force(activation, id, "Active", actor="bob", reason="elsewhere")
         expect(page.locator("div.head .lit")).to_have_text("Active")
         engine.delete(activation, id, actor="bob", reason="the next one")
+
+
+def test_while_the_network_is_away_the_form_stays_and_can_be_sent_again(chromium, site, user_of, engine, waiting):
+    user_of("operator", "bob")
+    with chromium.new_context(base_url=site) as context:  # one that may complain about the network
+        page = context.new_page()
+        log_in(page, "bob")
+        expect(page.locator("[data-place=account]")).to_be_visible()
+        page.goto(INSTANCE)
+        action(page, "entitle").get_by_label("token").fill("MTOB1J")
+        context.set_offline(True)
+        page.get_by_role("button", name="Fire entitle").click()
+        alert = page.get_by_role("alert").filter(has_text="The server cannot be reached. Nothing was sent")
+        expect(alert).to_be_visible()
+        expect(action(page, "entitle").get_by_label("token")).to_have_value("MTOB1J")
+        context.set_offline(False)
+        page.get_by_role("button", name="Fire entitle").click()
+        expect(page.locator("div.head .lit")).to_have_text("Active")
+    assert engine.get("activation", waiting.id).data["token"] == "MTOB1J"

@@ -3,7 +3,8 @@
 import "./ages.js";
 import "./shortcuts.js";
 import "./menu.js";
-import "./toasts.js";
+import { send } from "./fetcher.js";
+import { toast } from "./toasts.js";
 
 document.querySelector("[data-scriptless]")?.remove();
 
@@ -15,8 +16,32 @@ document.addEventListener("submit", (event) => {
     event.preventDefault();
     return;
   }
+  if (!event.defaultPrevented && form.getAttribute("method") === "post" && mayBeCutOff()) {
+    event.preventDefault();
+    sendIfReached(form, event.submitter);
+    return;
+  }
   form.dataset.sent = Date.now();
 });
+
+let reached = false; // the server answered, and the form is being sent again
+
+function mayBeCutOff() {
+  return !reached && (!navigator.onLine || ["offline", "stale"].includes(document.querySelector("[data-live]")?.dataset.state));
+}
+
+// A form that is sent in vain would leave this page, with all that was entered, for the browser's own error.
+async function sendIfReached(form, submitter) {
+  try {
+    await send(document.body.dataset.healthz, { cache: "no-store" });
+  } catch {
+    toast("The server cannot be reached. Nothing was sent, and what you entered is still here.", { level: "stop" });
+    return;
+  }
+  reached = true;
+  form.requestSubmit(submitter);
+  reached = false;
+}
 
 // A page restored from the browser's memory is out of date, and so are the revisions in its forms.
 addEventListener("pageshow", ({ persisted }) => {
