@@ -57,9 +57,16 @@ def show(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _show(
-    request: HttpRequest, name: str, *, given: dict[str, str] | None = None, mistake: str = "", status: int = 200
+    request: HttpRequest,
+    name: str,
+    *,
+    given: dict[str, str] | None = None,
+    times: list[str] | None = None,
+    mistake: str = "",
+    status: int = 200,
 ) -> HttpResponse:
-    """Render the page. ``given``, ``mistake``: the form of a backfill as it was sent, and what was wrong with it."""
+    """Render the page. ``given``, ``times``, ``mistake``: the form of a backfill as it was sent, the runs that it would
+    have, and what was wrong with it."""
     actor = Actor.of(request)
     row = queries.get(Actor.of(request), name)
     context = {
@@ -73,6 +80,7 @@ def _show(
         "runs": [present_run(run) for run in queries.history(actor, name, RUNS)],
         "may": {verb: queries.may(actor, row, verb) for verb in VERBS},
         "given": given or {},
+        "times": times,
         "mistake": mistake,
         "key": make_key(),
     }
@@ -200,8 +208,7 @@ def backfill(request: HttpRequest, name: str) -> str | HttpResponse:
     given = {field: request.POST.get(field, "").strip() for field in ("start", "end")}
     try:
         if "confirm" not in request.POST:
-            count = queries.count_backfill(actor, name, **given)
-            return _show(request, name, given=given | {"count": str(count)})
+            return _show(request, name, given=given, times=queries.preview_backfill(actor, name, **given))
         count = services.backfill(
             actor, name, **given, reason=_read_reason(request), key=request.POST.get("key") or None
         )

@@ -23,9 +23,9 @@ from . import (
     read,
     targets,
 )
-from .occurrences import read_moment
+from .occurrences import describe, read_moment
 from .planning import Run
-from .schedules import check_backfill
+from .schedules import list_backfill
 
 SHOWN = 5  # next runs
 
@@ -70,11 +70,13 @@ def preview(actor: Actor, document: object, *, count: int = SHOWN) -> tuple[Sche
     return schedule, schedule.list_next(read_clock(), count)
 
 
-def count_backfill(actor: Actor, name: str, start: str, end: str) -> int:
-    """Return how many occurrences a backfill has. Raises Forbidden, UnknownSchedule, BackfillRefused."""
+def preview_backfill(actor: Actor, name: str, start: str, end: str) -> list[str]:
+    """List the occurrences of a backfill, ISO 8601 in the zone of the schedule. Raises Forbidden, UnknownSchedule,
+    BackfillRefused."""
     row = find_known(actor, name, "view")
     begin, stop = read_range(row.schedule, start, end)
-    return check_backfill(row.schedule, begin, stop, read_clock() * 1000)
+    found = list_backfill(row.schedule, begin, stop, read_clock() * 1000)
+    return [describe(at, row.schedule.zone) for at in found]
 
 
 def read_range(schedule: Schedule, start: str, end: str) -> tuple[int, int]:

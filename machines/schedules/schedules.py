@@ -214,7 +214,7 @@ class Schedules:
         """Run each occurrence from ``start`` to before ``end``, seconds, in order, also those that have run; return how
         many. Raises UnknownSchedule, BackfillRefused."""
         schedule, clock = self._store.get(name).schedule, self._read_time(name, now)
-        count = check_backfill(schedule, start, end, clock)
+        count = len(list_backfill(schedule, start, end, clock))
         self._ask(name, {"kind": "backfill", "from": start, "to": end, "by": by}, by, reason, key, now)
         return count
 
@@ -263,25 +263,25 @@ class Schedules:
         return self._store.read_time(str(name)) if now is None else now
 
 
-def check_backfill(schedule: Schedule, start: int, end: int, clock: int) -> int:
-    """Return how many occurrences a backfill has. Raises BackfillRefused."""
+def list_backfill(schedule: Schedule, start: int, end: int, clock: int) -> list[int]:
+    """List the occurrences of a backfill, seconds. Raises BackfillRefused."""
     if end <= start:
         raise BackfillRefused("the range of a backfill ends after it starts")
     if end > clock // 1000 + 1:
         raise BackfillRefused(f"a backfill is for the past: end at {describe(clock // 1000, schedule.zone)} or before")
-    count = 0
+    found: list[int] = []
     for at in schedule.iterate(start - 1):
         if at >= end:
             break
-        count += 1
-        if count > MAX_BACKFILL:
+        found.append(at)
+        if len(found) > MAX_BACKFILL:
             raise BackfillRefused(
                 f"the range has more than {MAX_BACKFILL:,} occurrences, the last that fits is before"
                 f" {describe(at, schedule.zone)}: backfill it in parts"
             )
-    if not count:
+    if not found:
         raise BackfillRefused("the range has no occurrence of the schedule")
-    return count
+    return found
 
 
 def _plan(schedule: Schedule, clock: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import pytest
 
 from machines.models import AuditEntry
 from machines.schedules import Schedules
+from tests.pages.reading import read
 from tests.schedules.clock import WHAT
 from tests.schedules.conftest import REPORT
 
@@ -96,6 +97,8 @@ def test_an_operator_runs_pauses_backfills_and_removes_it(as_, schedules):
     days = {"start": "2026-11-01", "end": "2026-11-04"}
     counted = client.post("/schedules/nightly/backfill/", days)
     assert "Run 3 now" in counted.text
+    listed = read(counted).one("form", action="/schedules/nightly/backfill/").all("li")
+    assert [one.text for one in listed] == [f"2026-11-0{day}T02:30:00+01:00" for day in (1, 2, 3)]
     assert schedules.get("nightly").waiting == 1
     assert client.post("/schedules/nightly/backfill/", days | {"confirm": ""}).status_code == 302
     assert schedules.get("nightly").waiting == 2
