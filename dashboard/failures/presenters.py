@@ -110,7 +110,7 @@ def make_action(view: GroupView, name: str, count: int, sent: Mapping[str, Any] 
     form = FORMS[name](sent, id=name, initial=initial)
     jobs = f"{count:,} open job{'' if count == 1 else 's'}"
     labels = {
-        "redrive": (f"Re-drive {jobs}", f"Makes {jobs} ready again with all attempts."),
+        "redrive": (f"Retry {jobs}", f"Makes {jobs} ready again with all attempts."),
         "skip": (
             f"Skip {jobs} with a result",
             f"Moves the instances of {jobs} as if the job had completed with the result.",

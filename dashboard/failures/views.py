@@ -80,7 +80,6 @@ def group_page(
         "trace": next((job for job in shown if job.trace or job.error), None),
         "count": count,
         "actions": actions,
-        "running": running,
         "action_forms": [submitted if submitted and submitted.name == one.name else one for one in offered],
         "turned": turned,
     }

@@ -50,13 +50,13 @@ def test_the_page_of_a_group_shows_a_sample_and_links(as_, group):
     assert "order 17 not found" in text
     assert "Traceback" in text
     assert reverse("signalbox:instance", args=["errand", "a"]) in answer.content.decode()
-    assert "Re-drive" not in text
+    assert "Retry" not in text
 
 
 def test_a_redrive_by_the_page_moves_the_jobs_once(as_, group, engine):
     boss = as_("supervisor")
     page = reverse("signalbox:error-group", args=[group])
-    assert "Re-drive 3 open jobs" in text_of(boss.get(page))
+    assert "Retry 3 open jobs" in text_of(boss.get(page))
     form = {"expect": "3", "rate": "20", "reason": "fixed"}
     assert boss.post(f"{page}redrive/", form | {"expect": "2"}).status_code == 409
     assert boss.post(f"{page}redrive/", form | {"rate": "0"}).status_code == 400
