@@ -18,9 +18,9 @@ import machines.engine as public
 from machines.engine import errors
 from machines.engine.aio import async_engine
 from machines.engine.aio.calls import LEFT_OUT
-from machines.engine.aio.method_generator import PARTS
 from machines.engine.engine import Engine
 from tests.docs.engine_reference import read_remark
+from tests.engine.aio.method_generator import PARTS
 
 FIELDS = Path(__file__).resolve().parents[2] / "machines" / "fields.py"
 HOOKS = frozenset(

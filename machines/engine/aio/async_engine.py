@@ -1,4 +1,4 @@
-"""The engine for asyncio, made of the methods of ``Engine`` by ``machines.engine.aio.method_generator``.
+"""The engine for asyncio, made of the methods of ``Engine`` by ``tests.engine.aio.method_generator``.
 
 Do not edit: a test holds this file against ``Engine``.
 """

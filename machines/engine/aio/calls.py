@@ -2,7 +2,7 @@
 
 There is no second engine. A method of ``AsyncEngine`` runs the method of ``Engine`` of the same name
 (``connection.waiting``), on a client whose connections wait in the event loop (``loop_sockets``). The methods
-themselves are generated from those of ``Engine``: ``method_generator``.
+themselves are generated from those of ``Engine``: ``tests/engine/aio/method_generator.py``.
 """
 
 from __future__ import annotations

@@ -181,23 +181,10 @@ class Caller:
     def call_and_wait(self, function: str, root: str, *args: Arg, replicas: int, timeout: int) -> tuple[list[Any], int]:
         """Call a function, and wait on the same connection until so many replicas have written its step, for
         ``timeout`` ms at most; return its reply, and the number of replicas that have. Raises as ``call``."""
-        if not self._loaded:
-            self.ensure()
-        words, wait = _build_words(function, root, args), ("WAIT", replicas, timeout)
-        with self._noting(writes(words)) as answers:
-            (reply,), (written,) = self._router.send([(root, words)], wait)
-            if isinstance(reply, exceptions.ResponseError) and MISSING in str(reply):
-                self.load_missing()
-                (reply,), (written,) = self._router.send([(root, words)], wait)
-            answers.append(reply)
-        if retries.is_elsewhere(reply):
-            there = retries.get_root(self._find(root, args), root)
-            if there != root:
-                return self.call_and_wait(function, there, *args, replicas=replicas, timeout=timeout)
-        reply = self._read_reply(reply, root)
+        (reply,), (written,) = self.many_and_wait([(function, root, args)], replicas=replicas, timeout=timeout)
         if isinstance(reply, Exception):
             translate(reply)
-        return reply, 0 if isinstance(written, Exception) else int(written)
+        return reply, written
 
     def many_and_wait(
         self, calls: Sequence[tuple[str, str, Sequence[Arg]]], *, replicas: int, timeout: int

@@ -19,7 +19,7 @@ from .checks.comparisons import find_comparisons
 from .findings import Finding, Path, Report, make_finding, render
 from .model import Action, Machine, Value
 from .outline import Outline, build_outline
-from .program import build_program, compute_digest
+from .program import build_program, collect_feeds, compute_digest
 from .reading.document import find_embedded, read_document, read_sound_machine
 
 Record = TypeVar("Record")
@@ -79,6 +79,11 @@ class CompiledDefinition:
     def work_names(self) -> tuple[WorkName, ...]:
         """Return the handlers and queues it names, without those of embedded machines."""
         return find_work_names(self._checked)
+
+    @property
+    def feeds(self) -> dict[str, set[str]]:
+        """Return the queues it puts jobs on, each with the handlers that its jobs ask for."""
+        return collect_feeds(self._checked)
 
     def list_paths(self) -> tuple[dict[int, Path], dict[str, Path]]:
         """Return where each state, by index, and each transition, by id, stands in the document."""

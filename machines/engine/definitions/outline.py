@@ -27,7 +27,7 @@ from .model import (
     Work,
     flatten_actions,
 )
-from .program import list_queues
+from .program import collect_feeds
 
 
 def describe_action(action: Action) -> str:
@@ -353,7 +353,7 @@ def build_outline(machine: Machine, compared: dict[str, Compared]) -> Outline:
         states=tuple(_state(state, machine) for state in machine.states.values()),
         data=tuple(_field(field, compared.get("", {})) for field in machine.fields.values()),
         events={event.name: _event(event, compared) for event in machine.events.values()},
-        queues=tuple(list_queues(machine)),
+        queues=tuple(collect_feeds(machine)),
         root=machine.root,
         output=machine.output.text if machine.output else "",
         limits={queue: _limit(limit) for queue, limit in machine.limits.items()},

@@ -77,7 +77,7 @@ def build_program(machine: Machine) -> dict[str, Any]:
         "brings": list(machine.brings) if any(invoke.computed for invoke in invokes) else [],
         "sensitive": _sensitive(machine),
         "events": {event.name: _payload(event) for event in machine.events.values() if event.fields is not None},
-        "queues": list_queues(machine),
+        "queues": list(collect_feeds(machine)),
         "limits": {queue: _limit(limit) for queue, limit in machine.limits.items()},
         "known": list_known_events(machine),
         "open": any(is_pattern(event) for _, event in list_descriptors(machine)),
@@ -113,17 +113,21 @@ def list_known_events(machine: Machine) -> list[str]:
     return sorted({event for event in [*named, *machine.events] if not limits.is_reserved_event(event)})
 
 
-def list_queues(machine: Machine) -> list[str]:
-    """List every queue the machine puts jobs on, in document order, then those that only have limits."""
-    queues = {action.name: None for action in flatten_actions(machine.start.actions) if action.verb == "enqueue"}
+def collect_feeds(machine: Machine) -> dict[str, set[str]]:
+    """Return every queue the machine puts jobs on, in document order, then those that only have limits; each with the
+    handlers that its jobs ask for."""
+    feeds: dict[str, set[str]] = {}
+    for action in flatten_actions(machine.start.actions):
+        if action.verb == "enqueue":
+            feeds.setdefault(action.name, set()).add(action.src)
     for state in machine.states.values():
         for action in state.actions:
             if action.verb == "enqueue":
-                queues[action.name] = None
+                feeds.setdefault(action.name, set()).add(action.src)
         for invoke in state.invokes:
             if not invoke.is_machine:
-                queues[invoke.queue] = None
-    return list(queues | dict.fromkeys(machine.limits))
+                feeds.setdefault(invoke.queue, set()).add(invoke.src)
+    return feeds | {queue: set() for queue in machine.limits if queue not in feeds}
 
 
 def _limit(limit: Limit) -> dict[str, int]:

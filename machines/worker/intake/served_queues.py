@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from machines.engine import Engine, definitions, errors
+from machines.engine import Engine, errors
+from machines.engine.definitions import compile_definition
 from machines.worker.registry import Registry
 
 log = logging.getLogger(__name__)
@@ -29,51 +30,6 @@ class ServedQueue(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.machine}/{self.queue}"
-
-
-def feeds_of(program: dict[str, Any]) -> Feeds:
-    """Return the queues of a compiled definition, and which handlers' jobs each of them carries."""
-    feeds: Feeds = {queue: set() for queue in program.get("queues", [])}
-    for state in program["states"]:
-        for invoke in state.get("invoke", []):
-            if "queue" in invoke:  # else it is an instance of another machine
-                feeds.setdefault(invoke["queue"], set()).add(invoke["src"])
-    for action in _actions(program):
-        if action[0] == "enqueue":
-            feeds.setdefault(action[1], set()).add(action[2])
-    return feeds
-
-
-def _actions(program: dict[str, Any]) -> Iterator[list[Any]]:
-    """Yield every action of a program, those inside others included."""
-    for state in program["states"]:
-        for name in ("entry", "exit"):
-            yield from _flat(state.get(name))
-        for name in ("transitions", "always"):
-            for transition in state.get(name, []):
-                yield from _of(transition)
-        for name in ("initial", "default"):
-            yield from _of(state.get(name))
-        for invoke in state.get("invoke", []):
-            yield from _flat(invoke.get("finalize"))
-    yield from _of(program["initial"])
-
-
-def _of(part: Any) -> Iterator[list[Any]]:
-    """Return the actions of a transition or of a default, which may also be nothing, or the number of a state."""
-    return _flat(part.get("actions") if isinstance(part, dict) else None)
-
-
-def _flat(actions: list[list[Any]] | None) -> Iterator[list[Any]]:
-    for action in actions or []:
-        yield action
-        if action[0] == "if":
-            for branch in action[1]:
-                yield from _flat(branch["then"])
-        elif action[0] == "foreach":
-            yield from _flat(action[1]["do"])
-        elif action[0] == "block":
-            yield from _flat(action[1])
 
 
 class ServedQueues:
@@ -180,7 +136,7 @@ class ServedQueues:
 
     def _feeds_of(self, machine: str, version: int) -> Feeds:
         try:
-            return feeds_of(definitions.compile(self._engine.definition(machine, version)))
+            return compile_definition(self._engine.definition(machine, version)).feeds
         except errors.EngineUnavailable:
             raise  # it can be read later; what is noted here is noted for good
         except errors.SignalboxError as error:

@@ -11,9 +11,10 @@ import sys
 import pytest
 
 from machines.engine import AsyncEngine, BadInput, Engine
-from machines.engine.aio import async_engine, method_generator
+from machines.engine.aio import async_engine
 from machines.engine.aio.calls import LEFT_OUT
 from tests.cases import for_each
+from tests.engine.aio import method_generator
 from tests.engine.builders import ROOT, door
 
 PUBLIC = sorted(name for name in dir(Engine) if not name.startswith("_"))
@@ -22,7 +23,7 @@ PUBLIC = sorted(name for name in dir(Engine) if not name.startswith("_"))
 def test_the_generated_module_is_what_engine_says_now():
     written = ast.dump(ast.parse(method_generator.PATH.read_text(encoding="utf-8")))
     assert written == ast.dump(ast.parse(method_generator.generate())), (
-        "run: python -m machines.engine.aio.method_generator"
+        "run: python -m tests.engine.aio.method_generator"
     )
 
 

@@ -30,17 +30,6 @@ local function has_withdrawn(text, def)
     return text and find(text, '"' .. def .. '"', 1, true) ~= nil
 end
 
--- Tells whether a definition was withdrawn: nothing new comes to it.
-function version_policy.is_withdrawn(root, def)
-    return has_withdrawn(redis.call('HGET', keys.meta(root), 'withdrawn'), def)
-end
-
--- Answers the definition that the machine is pinned to; nil for none. Plans leave its instances where they are.
-function version_policy.read_pinned(root)
-    local text = redis.call('HGET', keys.meta(root), 'pin')
-    return text and cjson.decode(text).def or nil
-end
-
 -- Builds the reply for a change that the versions do not allow; `code` is stable.
 function version_policy.refuse(code, why)
     return { replies.VERSIONS, code, why }

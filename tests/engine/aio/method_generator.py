@@ -1,6 +1,6 @@
 """Writes ``async_engine.py``: a coroutine for each public method of ``Engine``, with its signature and docstring.
 
-    python -m machines.engine.aio.method_generator
+    python -m tests.engine.aio.method_generator
 
 A test fails when the file is not what this writes.
 """
@@ -16,14 +16,14 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
+from machines.engine.aio import async_engine
+from machines.engine.aio.calls import LEFT_OUT
 from machines.engine.engine import Engine
 from machines.engine.instances.activity import Activity
 from machines.engine.instances.retirement import Retirement
 from machines.engine.messages.emitted import EmittedLogs
 
-from .calls import LEFT_OUT
-
-PATH = Path(__file__).with_name("async_engine.py")
+PATH = Path(async_engine.__file__)
 PARTS: dict[type, str] = {EmittedLogs: "AsyncEmittedLogs", Activity: "AsyncActivity", Retirement: "AsyncRetirement"}
 """Classes whose objects methods of ``Engine`` return and that call Redis, and the names of their asynchronous form."""
 OWN = frozenset(["from_url"])  # written by hand in ``calls``
@@ -32,7 +32,7 @@ MARKS: dict[object, str] = {inspect.Parameter.VAR_KEYWORD: "**", inspect.Paramet
 
 Method = Callable[..., Any]
 
-HEAD = '''"""The engine for asyncio, made of the methods of ``Engine`` by ``machines.engine.aio.method_generator``.
+HEAD = '''"""The engine for asyncio, made of the methods of ``Engine`` by ``tests.engine.aio.method_generator``.
 
 Do not edit: a test holds this file against ``Engine``.
 """
