@@ -43,8 +43,9 @@ from .errors import (
     VersionRefused,
 )
 from .instances.inspection import Inspection
-from .instances.repairs import Preview, RepairOptions, Wait
+from .instances.repairs import HoldOptions, Preview, RepairOptions, Wait
 from .jobs.mending import MendReport
+from .jobs.queue_operations import QueueOptions
 from .jobs.records import Enqueue, EnqueueOptions, Job, Pause, QueueStats, Taken, WorkerInfo
 from .permits import Permit
 from .publishing.machine_meta import SensitiveFields
@@ -85,6 +86,7 @@ __all__ = [
     "Explanation",
     "Fire",
     "Guard",
+    "HoldOptions",
     "IndexProgress",
     "Inspection",
     "Instance",
@@ -111,6 +113,7 @@ __all__ = [
     "Preview",
     "Problem",
     "PublishedMachine",
+    "QueueOptions",
     "QueueStats",
     "Refused",
     "RepairOptions",

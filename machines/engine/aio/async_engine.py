@@ -16,10 +16,11 @@ from machines.engine.engine import Data, Engine, GuardSettings
 from machines.engine.errors import SignalboxError
 from machines.engine.instances.activity import Activity
 from machines.engine.instances.inspection import Inspection
-from machines.engine.instances.repairs import Preview, RepairOptions, Wait
+from machines.engine.instances.repairs import HoldOptions, Preview, RepairOptions, Wait
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retired, Retirement
 from machines.engine.jobs.clock_jump import ClockBounds
 from machines.engine.jobs.mending import MendReport
+from machines.engine.jobs.queue_operations import QueueOptions
 from machines.engine.jobs.records import Enqueue, EnqueueOptions, Job, Pause, QueueStats, Taken, WorkerInfo
 from machines.engine.keys import Partition
 from machines.engine.messages.delivery import DeliveryReport
@@ -542,27 +543,11 @@ class AsyncEngine(AsyncCalls):
         await self._call(Engine.limit, machine, queue, concurrency=concurrency, rate=rate, actor=actor, reason=reason)
 
     async def purge(
-        self,
-        machine: str,
-        queue: str,
-        *,
-        place: str,
-        expect: int | None = None,
-        actor: str,
-        reason: str,
-        now: int | None = None,
-        permit: Permit | None = None,
+        self, machine: str, queue: str, *, place: str, expect: int | None = None, **options: Unpack[QueueOptions]
     ) -> int:
         """Remove all jobs of one place (ready, delayed, dead or handled); return how many. With ``expect``, only
-        when there are exactly that many; else Miscounted. Their instances get ``error.invoke.<id>``, kind "Purged".
-
-        ``permit``: the rights of the person behind the call, None for a program. With a permit, an action that equals a
-        repair for which the definition requires a second person (here ``cancel``; for ``redrive`` and ``move_now``
-        ``retry``) raises NeedsApproval for one job and skips the job among several.
-        """
-        return await self._call(
-            Engine.purge, machine, queue, place=place, expect=expect, actor=actor, reason=reason, now=now, permit=permit
-        )
+        when there are exactly that many; else Miscounted. Their instances get ``error.invoke.<id>``, kind "Purged"."""
+        return await self._call(Engine.purge, machine, queue, place=place, expect=expect, **options)
 
     async def redrive(
         self,
@@ -570,11 +555,8 @@ class AsyncEngine(AsyncCalls):
         queue: str,
         job: Job | str | None = None,
         *,
-        actor: str,
-        reason: str,
-        now: int | None = None,
-        permit: Permit | None = None,
         force: bool = False,
+        **options: Unpack[QueueOptions],
     ) -> int:
         """Make one dead job, or all of a queue, ready again with their attempts reset; return how many moved.
 
@@ -582,39 +564,18 @@ class AsyncEngine(AsyncCalls):
         job whose unique key has another open job stays dead. Handled jobs stay: one alone raises JobHandled unless
         ``force``; no instance waits for its result then.
         """
-        return await self._call(
-            Engine.redrive, machine, queue, job, actor=actor, reason=reason, now=now, permit=permit, force=force
-        )
+        return await self._call(Engine.redrive, machine, queue, job, force=force, **options)
 
     async def move_now(
-        self,
-        machine: str,
-        queue: str,
-        job: Job | str | None = None,
-        *,
-        actor: str,
-        reason: str,
-        now: int | None = None,
-        permit: Permit | None = None,
+        self, machine: str, queue: str, job: Job | str | None = None, **options: Unpack[QueueOptions]
     ) -> int:
         """Make one delayed job, or all of a queue, ready at once; return how many moved."""
-        return await self._call(
-            Engine.move_now, machine, queue, job, actor=actor, reason=reason, now=now, permit=permit
-        )
+        return await self._call(Engine.move_now, machine, queue, job, **options)
 
-    async def withdraw(
-        self,
-        machine: str,
-        job: Job | str,
-        *,
-        actor: str,
-        reason: str,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> None:
+    async def withdraw(self, machine: str, job: Job | str, **options: Unpack[QueueOptions]) -> None:
         """Withdraw one job, wherever it is. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that
         runs it learns of it with its next heartbeat. Raises LookupFailed."""
-        await self._call(Engine.withdraw, machine, job, actor=actor, reason=reason, now=now, permit=permit)
+        await self._call(Engine.withdraw, machine, job, **options)
 
     async def mend(self, machine: str, *, now: int | None = None) -> MendReport:
         """Put every job where its hash says it is, after keys were damaged from outside; return what was repaired.
@@ -804,51 +765,18 @@ class AsyncEngine(AsyncCalls):
         Without a transition for that event the instance stays in its state. Raises BadInput, Suspended."""
         return await self._call(Engine.cancel, machine, id, invoke, **options)
 
-    async def suspend(
-        self,
-        machine: str,
-        id: str,
-        *,
-        actor: str,
-        reason: str,
-        expect: int | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> Instance:
+    async def suspend(self, machine: str, id: str, **options: Unpack[HoldOptions]) -> Instance:
         """Suspend an instance: events raise ``Suspended``, timers wait, messages and finished jobs queue up in
         order."""
-        return await self._call(
-            Engine.suspend, machine, id, actor=actor, reason=reason, expect=expect, now=now, permit=permit
-        )
+        return await self._call(Engine.suspend, machine, id, **options)
 
-    async def resume(
-        self,
-        machine: str,
-        id: str,
-        *,
-        actor: str,
-        reason: str,
-        overdue: str = "fire",
-        expect: int | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> Instance:
+    async def resume(self, machine: str, id: str, *, overdue: str = "fire", **options: Unpack[HoldOptions]) -> Instance:
         """Resume a suspended instance; what waited for it is applied in the order it came.
 
         ``overdue``: timers "fire" at the time they were set for, at once when it has passed (the default), or "shift"
         by as long as the instance was suspended.
         """
-        return await self._call(
-            Engine.resume,
-            machine,
-            id,
-            actor=actor,
-            reason=reason,
-            overdue=overdue,
-            expect=expect,
-            now=now,
-            permit=permit,
-        )
+        return await self._call(Engine.resume, machine, id, overdue=overdue, **options)
 
     async def delete(
         self,

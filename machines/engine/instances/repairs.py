@@ -23,22 +23,27 @@ OVERDUE = ("fire", "shift")
 DRY = "dry"
 
 
-class RepairOptions(TypedDict, total=False):
-    """The options of a repair.
+class HoldOptions(TypedDict, total=False):
+    """The options of ``suspend`` and ``resume``.
 
     ``actor`` and ``reason`` are required and stand in the history. ``expect``: the revision the caller saw; any other
-    raises Conflict. The same ``key`` again within a day returns the first outcome and changes nothing. ``now``: ms
-    since the epoch, in place of the server's clock. ``permit``: the rights of the person behind the call, None for a
-    program; with a permit, each repair raises NeedsApproval where the definition requires an approval that the permit
-    lacks.
+    raises Conflict. ``now``: ms since the epoch, in place of the server's clock. ``permit``: the rights of the person
+    behind the call, None for a program; with a permit, each repair raises NeedsApproval where the definition requires
+    an approval that the permit lacks.
     """
 
     actor: Required[str]
     reason: Required[str]
     expect: int | None
-    key: str | None
     now: int | None
     permit: Permit | None
+
+
+class RepairOptions(HoldOptions, total=False):
+    """The options of a repair: those of ``HoldOptions``, and a ``key``. The same key again within a day returns the
+    first outcome and changes nothing."""
+
+    key: str | None
 
 
 class RepairMethods(EngineBase):
@@ -95,41 +100,18 @@ class RepairMethods(EngineBase):
         Without a transition for that event the instance stays in its state. Raises BadInput, Suspended."""
         return self._repair("sb_unblock", machine, id, _unblock_words("cancel", invoke), **options)
 
-    def suspend(
-        self,
-        machine: str,
-        id: str,
-        *,
-        actor: str,
-        reason: str,
-        expect: int | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> Instance:
+    def suspend(self, machine: str, id: str, **options: Unpack[HoldOptions]) -> Instance:
         """Suspend an instance: events raise ``Suspended``, timers wait, messages and finished jobs queue up in
         order."""
-        words = [*_actor_words(actor, reason), arguments.encode_whole("now", now)]
-        return self._hold("sb_suspend", machine, id, words, expect=expect, now=now, permit=permit)
+        return self._hold("sb_suspend", machine, id, [], **options)
 
-    def resume(
-        self,
-        machine: str,
-        id: str,
-        *,
-        actor: str,
-        reason: str,
-        overdue: str = "fire",
-        expect: int | None = None,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> Instance:
+    def resume(self, machine: str, id: str, *, overdue: str = "fire", **options: Unpack[HoldOptions]) -> Instance:
         """Resume a suspended instance; what waited for it is applied in the order it came.
 
         ``overdue``: timers "fire" at the time they were set for, at once when it has passed (the default), or "shift"
         by as long as the instance was suspended.
         """
-        words = [*_actor_words(actor, reason), arguments.encode_whole("now", now), _check_overdue(overdue)]
-        return self._hold("sb_resume", machine, id, words, expect=expect, now=now, permit=permit)
+        return self._hold("sb_resume", machine, id, [_check_overdue(overdue)], **options)
 
     def delete(
         self,
@@ -142,8 +124,9 @@ class RepairMethods(EngineBase):
         permit: Permit | None = None,
     ) -> Instance:
         """Remove an instance with its history and open jobs; return it as it was."""
-        words = [arguments.check_actor(actor), arguments.check_reason(reason)]
-        return self._hold("sb_delete", machine, id, words, expect=expect, now=None, permit=permit)
+        who = (arguments.check_actor(actor), arguments.check_reason(reason))
+        words = [id, arguments.encode_whole("expect", expect), *who, *_permit_words(permit)]
+        return self._change("sb_delete", machine, id, words, expect=expect)
 
     def pin_instance(self, machine: str, id: str, pinned: bool = True, **options: Unpack[RepairOptions]) -> Instance:
         """Pin an instance to its version, so that no plan moves it, or unpin it; a step in its history. Arguments and
@@ -197,13 +180,16 @@ class RepairMethods(EngineBase):
         function: str,
         machine: str,
         id: str,
-        words: Words,
+        further: Words,
         *,
-        expect: int | None,
-        now: int | None,
-        permit: Permit | None,
+        actor: str,
+        reason: str,
+        expect: int | None = None,
+        now: int | None = None,
+        permit: Permit | None = None,
     ) -> Instance:
-        words = [id, arguments.encode_whole("expect", expect), *words, *_permit_words(permit)]
+        words = [*_actor_words(actor, reason), arguments.encode_whole("now", now), *further, *_permit_words(permit)]
+        words = [id, arguments.encode_whole("expect", expect), *words]
         return self._change(function, machine, id, words, expect=expect, now=now)
 
 

@@ -138,7 +138,7 @@ class LifecycleMethods(JobReadMethods):
         arguments.check_queue(queue)
         arguments.check_text("worker", worker, limits.MAX_ACTOR)
         arguments.check_count("count", count, MAX_TAKEN)
-        ends = (_encode_whole("lease", lease), _encode_whole("now", now))
+        ends = (arguments.encode_whole("lease", lease), arguments.encode_whole("now", now))
         taken = Taken()
         failed = None
         for number, partition in self._rotate_partitions(machine, partitions):
@@ -191,7 +191,7 @@ class LifecycleMethods(JobReadMethods):
         Raises LeaseLost when the token no longer holds the job, Refused when the step fails (the job is then still
         held).
         """
-        at, text = _encode_whole("now", now), _encode_result(result)
+        at, text = arguments.encode_whole("now", now), _encode_result(result)
         with tracing.Spans() as steps:
             how = tracing.begin_ends({0: require_job(job)}, steps, "")
             reply = self._caller.call("sb_complete", job.root, at, how, job.id, job.token, text)
@@ -209,7 +209,7 @@ class LifecycleMethods(JobReadMethods):
     ) -> list[Outcome | SignalboxError | None]:
         """End many jobs in one round trip, each as ``complete`` does; return, in order, the outcome of each, None for a
         job without an instance, or its error."""
-        at = _encode_whole("now", now)
+        at = arguments.encode_whole("now", now)
         results: list[Any] = []
         batches: dict[str, list[tuple[int, Job, str]]] = {}
         for index, (job, result) in enumerate(ends):
@@ -300,8 +300,8 @@ class LifecycleMethods(JobReadMethods):
             arguments.require_text("kind", about[1])[:200],
             arguments.require_text("trace", about[2])[-16000:],
             again,
-            _encode_whole("now", now),
-            _encode_whole("delay", delay),
+            arguments.encode_whole("now", now),
+            arguments.encode_whole("delay", delay),
             " ".join(arguments.require_text("one of kinds", one) for one in kinds)[:4000],
         )
         reply = self._caller.call("sb_fail", job.root, *(_escape(a) if isinstance(a, str) else a for a in args))
@@ -318,7 +318,7 @@ class LifecycleMethods(JobReadMethods):
         """Renew leases like ``extend``; return for each "" when it is held, else "taken back", "withdrawn" or
         "gone"."""
         jobs = [jobs] if isinstance(jobs, Job) else list(jobs)
-        head = (_encode_whole("now", now), arguments.check_count("lease", lease, limits.MAX_LEASE))
+        head = (arguments.encode_whole("now", now), arguments.check_count("lease", lease, limits.MAX_LEASE))
         found = [""] * len(jobs)
         places: dict[str, list[int]] = {}
         for number, job in enumerate(jobs):
@@ -346,7 +346,7 @@ class LifecycleMethods(JobReadMethods):
             arguments.encode_amount("done", done),
             "" if total is None else arguments.encode_amount("total", total),
             arguments.check_text("note", note, MAX_NOTE),
-            _encode_whole("now", now),
+            arguments.encode_whole("now", now),
         )
         reply = self._caller.call("sb_progress", job.root, *words)
         if reply[0] != Status.OK:
@@ -362,7 +362,7 @@ class LifecycleMethods(JobReadMethods):
     ) -> int:
         """Take back jobs whose lease ran out and make due jobs ready; return how many moved. ``partitions``: the
         numbers of those to sweep; None for all. ``clock``: what is known of the servers' clocks."""
-        at, moved, failed = _encode_whole("now", now), 0, None
+        at, moved, failed = arguments.encode_whole("now", now), 0, None
         for number, partition in enumerate(self._catalog.partitions(machine)):
             if partitions is not None and number not in partitions:
                 continue
@@ -426,10 +426,6 @@ def _find_error(reply: Any) -> SignalboxError | None:
 
 def _encode_result(value: Any) -> str:
     return "" if value is None else arguments.encode_document("result", value, MAX_RESULT)
-
-
-def _encode_whole(what: str, value: int | None) -> str:
-    return "" if value is None else arguments.encode_whole(what, value)
 
 
 def _escape(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 from machines.engine import arguments, limits, permits, rates
 from machines.engine.connection import replies
@@ -27,6 +27,21 @@ Words = tuple[str | int, ...]
 PURGED = ("ready", "delayed", "dead", "handled")
 
 
+class QueueOptions(TypedDict, total=False):
+    """The options of an action on jobs.
+
+    ``actor`` and ``reason`` are required. ``now``: ms since the epoch, in place of the server's clock. ``permit``: the
+    rights of the person behind the call, None for a program. With a permit, an action that equals a repair for which
+    the definition requires a second person (``cancel`` for ``purge`` and ``withdraw``, else ``retry``) raises
+    NeedsApproval for one job and skips the job among several.
+    """
+
+    actor: Required[str]
+    reason: Required[str]
+    now: int | None
+    permit: Permit | None
+
+
 class JobMethods(LifecycleMethods):
     """Operations on queues: a part of ``Engine``. Each call is atomic on each partition; several partitions follow one
     another."""
@@ -46,7 +61,7 @@ class JobMethods(LifecycleMethods):
     def _set_pause(self, machine: str, queue: str, action: str, actor: str, reason: str, now: int | None) -> None:
         """Pause or resume a queue, by ``action``."""
         arguments.check_queue(queue)
-        words = (queue, action, *_encode_who(actor, reason, now))
+        words = (queue, action, *_encode_options(actor=actor, reason=reason, now=now)[0])
         for partition in self._catalog.partitions(machine):
             self._call_queue("sb_queue", partition, *words)
 
@@ -83,28 +98,13 @@ class JobMethods(LifecycleMethods):
     # Jobs
 
     def purge(
-        self,
-        machine: str,
-        queue: str,
-        *,
-        place: str,
-        expect: int | None = None,
-        actor: str,
-        reason: str,
-        now: int | None = None,
-        permit: Permit | None = None,
+        self, machine: str, queue: str, *, place: str, expect: int | None = None, **options: Unpack[QueueOptions]
     ) -> int:
         """Remove all jobs of one place (ready, delayed, dead or handled); return how many. With ``expect``, only
-        when there are exactly that many; else Miscounted. Their instances get ``error.invoke.<id>``, kind "Purged".
-
-        ``permit``: the rights of the person behind the call, None for a program. With a permit, an action that equals a
-        repair for which the definition requires a second person (here ``cancel``; for ``redrive`` and ``move_now``
-        ``retry``) raises NeedsApproval for one job and skips the job among several.
-        """
+        when there are exactly that many; else Miscounted. Their instances get ``error.invoke.<id>``, kind "Purged"."""
         arguments.check_queue(queue)
         check_place(place, PURGED)
-        who = _encode_who(actor, reason, now)
-        rights = _encode_rights(permit)
+        who, rights = _encode_options(**options)
         held = [(p, self._count_jobs(p, queue, place)) for p in self._catalog.partitions(machine)]
         total = sum(count for _, count in held)
         if expect is not None and arguments.check_between("expect", expect, 0, limits.MAX_INTEGER) != total:
@@ -127,11 +127,8 @@ class JobMethods(LifecycleMethods):
         queue: str,
         job: Job | str | None = None,
         *,
-        actor: str,
-        reason: str,
-        now: int | None = None,
-        permit: Permit | None = None,
         force: bool = False,
+        **options: Unpack[QueueOptions],
     ) -> int:
         """Make one dead job, or all of a queue, ready again with their attempts reset; return how many moved.
 
@@ -139,40 +136,21 @@ class JobMethods(LifecycleMethods):
         job whose unique key has another open job stays dead. Handled jobs stay: one alone raises JobHandled unless
         ``force``; no instance waits for its result then.
         """
-        return self._redrive(machine, queue, "dead", job, (actor, reason, now), permit, force=force)
+        return self._redrive(machine, queue, "dead", job, options, "force" if force else "")
 
-    def move_now(
-        self,
-        machine: str,
-        queue: str,
-        job: Job | str | None = None,
-        *,
-        actor: str,
-        reason: str,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> int:
+    def move_now(self, machine: str, queue: str, job: Job | str | None = None, **options: Unpack[QueueOptions]) -> int:
         """Make one delayed job, or all of a queue, ready at once; return how many moved."""
-        return self._redrive(machine, queue, "delayed", job, (actor, reason, now), permit)
+        return self._redrive(machine, queue, "delayed", job, options)
 
     def _redrive(
-        self,
-        machine: str,
-        queue: str,
-        place: str,
-        job: Job | str | None,
-        by: tuple[str, str, int | None],
-        permit: Permit | None,
-        *,
-        force: bool = False,
+        self, machine: str, queue: str, place: str, job: Job | str | None, options: QueueOptions, force: str = ""
     ) -> int:
-        """Make jobs of a place ready. ``by``: actor, reason, and the time in place of the server's."""
+        """Make jobs of a place ready."""
         arguments.check_queue(queue)
-        who = _encode_who(*by)
-        rights = _encode_rights(permit)
+        who, rights = _encode_options(**options)
         if job is not None:
             id = get_job_id(job)
-            words: Words = (queue, place, id, 0, *who, id, *(rights or ("",)), "force" if force else "")
+            words: Words = (queue, place, id, 0, *who, id, *(rights or ("",)), force)
             reply = self._call_queue("sb_redrive", self._find_job_partition(machine, id), *words, machine=machine)
             if len(reply) > 4:
                 raise JobHandled(machine, id)
@@ -195,23 +173,14 @@ class JobMethods(LifecycleMethods):
             left -= seen
         return moved
 
-    def withdraw(
-        self,
-        machine: str,
-        job: Job | str,
-        *,
-        actor: str,
-        reason: str,
-        now: int | None = None,
-        permit: Permit | None = None,
-    ) -> None:
+    def withdraw(self, machine: str, job: Job | str, **options: Unpack[QueueOptions]) -> None:
         """Withdraw one job, wherever it is. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that
         runs it learns of it with its next heartbeat. Raises LookupFailed."""
         id = get_job_id(job)
         found = self.job(machine, id)
-        who = _encode_who(actor, reason, now)
+        who, rights = _encode_options(**options)
         partition = self._find_job_partition(machine, id)
-        reply = self._caller.call("sb_purge", partition.root, found.queue, "job", id, *who, "", *_encode_rights(permit))
+        reply = self._caller.call("sb_purge", partition.root, found.queue, "job", id, *who, "", *rights)
         if reply[0] != Status.OK:
             self.job(machine, id)  # raises when it went meanwhile
             raise replies.build_error(machine, id, reply)
@@ -268,13 +237,13 @@ class JobMethods(LifecycleMethods):
         return reply
 
 
-def _encode_who(actor: str, reason: str, now: int | None) -> tuple[str, str, str]:
-    return arguments.check_actor(actor), arguments.require_reason(reason), arguments.encode_whole("now", now)
-
-
-def _encode_rights(permit: Permit | None) -> Words:
-    """Return the argument for a permit, which follows all others; none for a program."""
-    return () if permit is None else (permits.encode_permit(permit),)
+def _encode_options(
+    *, actor: str, reason: str, now: int | None = None, permit: Permit | None = None
+) -> tuple[tuple[str, str, str], Words]:
+    """Return the arguments for actor, reason and time; and that for a permit, which follows all others, none for a
+    program."""
+    who = arguments.check_actor(actor), arguments.require_reason(reason), arguments.encode_whole("now", now)
+    return who, () if permit is None else (permits.encode_permit(permit),)
 
 
 def _parse_rate(rate: str | None) -> tuple[int, int] | str:
