@@ -30,7 +30,11 @@ DEFECTS = [
     one(
         "SB801",
         "behind a guard on a constant",
-        {"A": on(go=[{"guard": "mode == 'x'", "target": "X"}, "B"]), "X": on(go="B"), "B": END},
+        {
+            "A": on(go=[{"guard": "mode == 'x'", "target": "X"}, "B"], add={"actions": {"set": {"mode": "'y'"}}}),
+            "X": on(go="B"),
+            "B": END,
+        },
         context={"mode": "y"},
     ),
     one(
@@ -134,7 +138,11 @@ DEFECTS = [
     one(
         "SB802",
         "a flag that is never set",
-        {"A": on(end=[{"guard": "ready", "target": "B"}, "C"], x="B"), "B": END, "C": END},
+        {
+            "A": on(end=[{"guard": "ready", "target": "B"}, "C"], x="B", add={"actions": {"set": {"ready": "False"}}}),
+            "B": END,
+            "C": END,
+        },
         context={"ready": False},
     ),
     one(
@@ -171,7 +179,7 @@ DEFECTS = [
         "SB802",
         "an eventless one whose guard never holds",
         {
-            "A": {"on": {"go": "B", "x": "C"}},
+            "A": {"on": {"go": {"target": "B", "actions": {"set": {"n": "0"}}}, "x": "C"}},
             "B": {"always": {"guard": "n == 9", "target": "C"}, "on": {"end": "C"}},
             "C": END,
         },
@@ -327,7 +335,13 @@ DEFECTS = [
     one(
         "SB806",
         "its guard never holds",
-        {"A": {"after": {"5s": {"guard": "late", "target": "B"}}, "on": {"x": "B"}}, "B": END},
+        {
+            "A": {
+                "after": {"5s": {"guard": "late", "target": "B"}},
+                "on": {"x": "B", "add": {"actions": {"set": {"late": "False"}}}},
+            },
+            "B": END,
+        },
         context={"late": False},
     ),
     one(

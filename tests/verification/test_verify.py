@@ -135,6 +135,17 @@ def test_a_declared_value_with_which_nothing_can_happen_is_given_at_the_creation
     assert {"SB801", "SB802"} <= codes(findings, "proven")
 
 
+def test_what_data_of_the_creation_leads_to_is_no_finding(engine):
+    go = [{"guard": "amount > 0", "target": "Paying"}, "Free"]
+    states = {"A": {"on": {"go": go}}, "Paying": {"on": {"paid": "Free"}}, "Free": END, "Lost": {"on": {"go": "Free"}}}
+    findings = engine.verify(machine("order", states, context={"amount": 0}))
+    assert [one.path for one in of(findings, "found") if one.code == "SB801"] == ["states.Lost"]
+    sold = engine.verify(
+        machine("order", {name: states[name] for name in states if name != "Lost"}, context={"amount": 0})
+    )
+    assert {"SB801", "SB802"} <= codes(sold, "proven"), [str(one) for one in sold]
+
+
 # Properties
 
 PAYING = {
@@ -163,7 +174,8 @@ def test_a_property_is_decided(engine, property, verdict):
 
 
 def test_a_state_that_is_meant_never_to_be_reached_is_no_finding(engine):
-    states = {"A": {"on": {"go": [{"guard": "n == 0", "target": "B"}, {"target": "Fail"}]}}, "B": END, "Fail": END}
+    go = [{"guard": "n == 0", "target": "B"}, {"target": "Fail"}]
+    states = {"A": {"on": {"go": go, "reset": {"actions": {"set": {"n": "0"}}}}}, "B": END, "Fail": END}
     definition = machine("m", states, context={"n": 0})
     assert "SB801" in codes(engine.verify(definition), "found")
     findings = engine.verify(definition | {"properties": [{"never": "Fail"}]})

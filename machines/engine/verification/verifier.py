@@ -34,6 +34,7 @@ CHECKS = (
     check_properties,
 )  # fmt: skip
 """What is checked of a machine whose instances can begin, in that order: later ones leave out what is reported."""
+BY_DATA = frozenset({"SB801", "SB802", "SB806"})  # no finding where data that is given at the creation leads there
 
 
 class Verifier:
@@ -49,9 +50,19 @@ class Verifier:
 
     def verify(self, budget: int, seconds: float) -> list[VerificationFinding]:
         """Return the findings: those that were found first, then what was not decided, then what was proven."""
+        found = self._judge(budget, seconds)
+        is_dead = any(one.verdict == FOUND and one.code in BY_DATA for one in found)
+        if is_dead and (free := self._list_free_fields()):
+            self._prepare(free)
+            freer = self._judge(budget, seconds)
+            found = [one for one in found if one.code not in BY_DATA] + [one for one in freer if one.code in BY_DATA]
+        order = {FOUND: 0, UNDECIDED: 1, PROVEN: 2}
+        return sorted(found, key=lambda one: (order[one.verdict], one.code))
+
+    def _judge(self, budget: int, seconds: float) -> list[VerificationFinding]:
         self._walk.explore(budget, seconds)
-        if given := self._list_placeholders():
-            self._prepare(given)
+        if not self._can_happen() and (free := self._list_free_fields()):
+            self._prepare(free)
             self._walk.explore(budget, seconds)
         self._doubt_failed_steps()
         self._doubt_errors()
@@ -62,8 +73,7 @@ class Verifier:
             for check in CHECKS:
                 check(report)
         report.conclude()
-        order = {FOUND: 0, UNDECIDED: 1, PROVEN: 2}
-        return sorted(report.found, key=lambda one: (order[one.verdict], one.code))
+        return report.found
 
     def _prepare(self, given: Collection[str]) -> None:
         """Make the walk. ``given``: fields with a value of their own that are given at the creation all the same."""
@@ -75,11 +85,13 @@ class Verifier:
         self._walk = Walk(self._caller, self._root, program, alphabet, self._usage.relevant, self._usage.blurred, trees)
         self._walk.doubts += dict.fromkeys([*self._usage.doubts, *alphabet.doubts])
 
-    def _list_placeholders(self) -> list[str]:
-        """List the fields that no action writes and that decide, where nothing can happen with their declared values:
-        these stand for what is given at the creation."""
-        if any(edge.outcome in ("taken", "failed") for node in self._walk.nodes for edge in node.edges):
-            return []
+    def _can_happen(self) -> bool:
+        """Return whether anything happened with the declared values."""
+        return any(edge.outcome in ("taken", "failed") for node in self._walk.nodes for edge in node.edges)
+
+    def _list_free_fields(self) -> list[str]:
+        """List the fields that no action writes and that decide: the creation may give them other values than the
+        declared ones."""
         return [
             field.name
             for field in self._machine.fields.values()
