@@ -106,6 +106,8 @@ class Trial:
             "dropped": len(self.run.steps) - self.at, "sent": self._list_sent(), "senders": self._list_senders(),
             "changed": {name for one in self.shown for name in one.changes} if self.at else (),
             "given": json.dumps(self.run.data, ensure_ascii=False) if self.run.data else "",
+            "is_asked": not (self.run.steps or self.run.data)
+            and any(field.initial is None for field in self.view.outline.data),
         }  # fmt: skip
 
     def _is_valid(self, form: TypedForm) -> bool:

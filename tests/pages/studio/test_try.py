@@ -8,6 +8,7 @@ from machines.catalog.editing import runs
 from machines.engine.definitions import compile_definition
 from machines.testing.scenarios import read_text
 from machines.testing.scenarios.runner import run_files
+from tests.engine.builders import fields as fields_of
 from tests.pages.reading import fields, read
 
 TRY = "/machines/order/try/"
@@ -119,3 +120,15 @@ def test_with_too_many_runs_in_a_minute_the_run_stays_in_the_page_and_is_not_pla
     assert fields(form)["run"] in answer.content.decode(), "nothing of the run is lost"
     answer = client.post("/machines/order/try/step/", fields(form) | {"do": "next"})
     assert answer.status_code == 429
+
+
+@pytest.mark.parametrize(("context", "is_open"), [({"n": 0}, False), (fields_of(n="integer"), True)])
+def test_data_to_begin_with_is_asked_for_where_fields_have_no_value(client, engine, context, is_open):
+    engine.publish(ORDER | {"context": context})
+    page = read(client.get(TRY))
+    begin = next(one for one in page.all("details") if one.one("summary").text == "Begin with data…")
+    assert ("open" in begin.attributes) == is_open
+    page = read(press(client, page, "restart", **{"data-n": "3"}))
+    assert next(one for one in page.all("details") if one.one("summary").text == "Start again")
+    page = read(press(client, page, "event:pay"))
+    assert "Paying" in page.one("section", **{"aria-labelledby": "step-title"}).text

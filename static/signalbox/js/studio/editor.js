@@ -37,7 +37,7 @@ export function createEditor(textarea, { format, writable, changed, moved, compl
       lineNumbers(), lintGutter(), codeFolding(), foldGutter({ openText: "▾", closedText: "▸" }),
       history(), drawSelection(), highlightSpecialChars(), highlightActiveLine(), highlightSelectionMatches(), bracketMatching(),
       closeBrackets(), indentOnInput(), search({ top: true }), syntaxHighlighting(classHighlighter), lit,
-      autocompletion({ override: [complete], activateOnTyping: true }),
+      autocompletion({ override: [complete], activateOnTyping: true, icons: false }),
       keymap.of([...keys, ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...completionKeymap,
         ...lintKeymap.filter(({ run }) => run !== openLintPanel)]),
       EditorView.contentAttributes.of({ "aria-label": "Definition", "aria-multiline": "true", tabindex: "0" }),
