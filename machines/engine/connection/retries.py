@@ -132,26 +132,10 @@ class Retries:
     def run(self, call: Callable[[], Any], keyed: bool) -> Any:
         """Call, and again while that is safe and there is time. Raises as the call does; EngineUnavailable is
         ``retry_safe`` only where no attempt can have changed anything."""
-        begun, attempt = time.monotonic(), Attempt()
-        token = current.set(attempt)
-        try:
-            return call()
-        except EngineUnavailable as error:
-            failure = error
-        finally:
-            current.reset(token)
-        return self._repeat(call, keyed, self.begin(begun), attempt, failure)
-
-    def _repeat(
-        self, call: Callable[[], Any], keyed: bool, deadline: Deadline, attempt: Attempt, failure: EngineUnavailable
-    ) -> Any:
+        begun = time.monotonic()
+        deadline: Deadline | None = None
         unknown: EngineUnavailable | None = None
         while True:
-            if attempt.changed:
-                unknown = unknown or _make_unsafe(failure)
-            safe = keyed or attempt.may_be_repeated(failure.retry_safe)
-            if not (safe and failure.code in REPEATED and deadline.pause(failure.node)):
-                raise unknown or failure
             attempt = Attempt()
             token = current.set(attempt)
             try:
@@ -160,6 +144,12 @@ class Retries:
                 failure = error
             finally:
                 current.reset(token)
+            deadline = deadline or self.begin(begun)
+            if attempt.changed:
+                unknown = unknown or _make_unsafe(failure)
+            safe = keyed or attempt.may_be_repeated(failure.retry_safe)
+            if not (safe and failure.code in REPEATED and deadline.pause(failure.node)):
+                raise unknown or failure
 
     def begin(self, begun: float) -> Deadline:
         """Return the time in which a call that began at a moment of the monotonic clock may be repeated."""
