@@ -123,21 +123,12 @@ class Export:
         """Yield (partition, "i" or "j", id) of each instance and job. SCAN returns every key that exists from its begin
         to its end, whatever else happens meanwhile."""
         heads = {f"{p.root}:{word}:": (p, word[0]) for p in partitions for word in ("i", "job")}
-        for node in routing.list_nodes(self._caller.client):
-            cursor = -1
-            while cursor:
-                try:
-                    cursor, names = node.scan(
-                        max(cursor, 0), match=self._keys.records_pattern(self.machine), count=SCAN
-                    )
-                except FAILURES as error:
-                    translate(error)
-                for name in map(str, names):
-                    head, _, rest = name.partition("}:")
-                    word, _, id = rest.partition(":")
-                    found = heads.get(f"{head}}}:{word}:")
-                    if found is not None and self._is_new(found[1], id):
-                        yield (*found, id)
+        for name in scan_keys(self._caller.client, self._keys.records_pattern(self.machine)):
+            head, _, rest = name.partition("}:")
+            word, _, id = rest.partition(":")
+            found = heads.get(f"{head}}}:{word}:")
+            if found is not None and self._is_new(found[1], id):
+                yield (*found, id)
 
     def _is_new(self, kind: str, id: str) -> bool:
         digest = _digest(kind, id)
@@ -184,6 +175,18 @@ class Export:
                 writer.add_text(f'{{"partition":"{number}",{str(reply[1])[1:]}')
         if self._is_new("end", ""):
             writer.add({"kind": "end", "instances": self.instances, "jobs": self.jobs, "versions": len(self._versions)})
+
+
+def scan_keys(client: Client, pattern: str) -> Iterator[str]:
+    """Yield the keys of all nodes that match a pattern: each that exists all the time at least once."""
+    for node in routing.list_nodes(client):
+        cursor = -1
+        while cursor:
+            try:
+                cursor, names = node.scan(max(cursor, 0), match=pattern, count=SCAN)
+            except FAILURES as error:
+                translate(error)
+            yield from map(str, names)
 
 
 def read_settings(caller: Caller, partitions: Sequence[Partition]) -> dict[str, Any]:

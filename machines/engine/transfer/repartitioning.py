@@ -27,7 +27,7 @@ from machines.engine.keys import Keys, Partition, choose_partition
 from machines.engine.publishing.catalog import SECRET_BYTES, Catalog
 from machines.engine.publishing.machine_meta import FRESH, Growth
 
-from .exporting import SCAN, Progress, read_settings
+from .exporting import Progress, read_settings, scan_keys
 from .importing import REASON, apply_rules
 
 MAX_PARTITIONS = 1024
@@ -248,21 +248,11 @@ class Repartition:
         """Yield (old partition, id) of instances that belong to another one. A pass that yields none proves that there
         are none: SCAN returns every key that exists all the time, and none is added after ``sb_grow``."""
         heads = {f"{root.root}:i:": root for root in self._roots(0, self._growth.before)}
-        for name in self._scan(self._keys.records_pattern(self.machine)):
+        for name in scan_keys(self._caller.client, self._keys.records_pattern(self.machine)):
             head, mark, id = name.partition("}:i:")
             root = heads.get(head + mark)
             if root is not None and self._new_root(id) != root:
                 yield root, id
-
-    def _scan(self, pattern: str) -> Iterator[str]:
-        for node in routing.list_nodes(self._caller.client):
-            cursor = -1
-            while cursor:
-                try:
-                    cursor, names = node.scan(max(cursor, 0), match=pattern, count=SCAN)
-                except FAILURES as error:
-                    translate(error)
-                yield from map(str, names)
 
     def _move_some(self, found: Sequence[tuple[Partition, str]], with_leased: bool) -> int:
         """Move some instances; return how many have to wait for the next pass."""
@@ -350,7 +340,7 @@ class Repartition:
         partitions any more, since their instances are gone."""
         heads = {root.root: root for root in self._roots(0, self._growth.before)}
         groups: dict[tuple[Partition, Partition], list[str]] = {}
-        for name in self._scan(self._keys.outcomes_pattern(self.machine)):
+        for name in scan_keys(self._caller.client, self._keys.outcomes_pattern(self.machine)):
             head, _, rest = name.partition("}:")
             root = heads.get(f"{head}}}")
             if root is None or (id := _read_outcome_id(rest)) is None or (there := self._new_root(id)) == root:
