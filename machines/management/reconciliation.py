@@ -12,7 +12,7 @@ from machines.integrations.attached import Attachment
 from machines.integrations.attached import registry as attachments
 from machines.integrations.attached.reconcile import Reconcile as ReconcileMirror
 from machines.integrations.binding import registry
-from machines.integrations.binding.reconcile import DryRun, Reconcile, Report, describe
+from machines.integrations.binding.reconcile import DryRun, Reconcile, Report
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def run(stdout: Any, name: str, *, dry_run: bool, create_missing: bool = False) 
         )
     report = Reconcile(get_engine(), field, dry_run=dry_run, create_missing=create_missing).run()
     stdout.write(f"{field.label} and the machine {name}:")
-    for line in describe(report):
+    for line in report.lines():
         stdout.write(line)
     for error in report.errors:
         stdout.write(f"          not created: {error}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import router
@@ -17,15 +16,12 @@ from django.db.models import Model
 
 from machines.engine import Engine, Instance, SignalboxError, UnknownInstance
 
+from ..comparison import EQUAL, MISSING, PAGE, ROWLESS, Comparison
 from . import definition, mirror
 from .columns import Row
 from .registry import Attachment
 
-PAGE = 500  # rows, or instances
-EXAMPLES = 5  # of each kind
-EQUAL, OTHER, DATA, MISSING, ROWLESS, UNREAD = KINDS = (
-    "equal", "other", "other data", "missing", "without a row", "not mirrored"
-)  # fmt: skip
+OTHER, DATA, UNREAD = "other", "other data", "not mirrored"
 MEANINGS = {
     EQUAL: "the instance is in the state of its row",
     OTHER: "the row has another state than its instance: it was written without a transition, or while Redis was away",
@@ -36,18 +32,13 @@ MEANINGS = {
 }
 
 
-@dataclass
-class Report:
-    """What was found, by kind: how many, and examples. ``mended``: differences that are gone now."""
+KINDS = tuple(MEANINGS)
 
-    counts: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, list[str]] = field(default_factory=dict)
-    mended: int = 0
 
-    def add(self, kind: str, text: str) -> None:
-        self.counts[kind] += 1
-        if kind != EQUAL and len(found := self.examples.setdefault(kind, [])) < EXAMPLES:
-            found.append(text)
+class Report(Comparison):
+    """What was found of an attached model."""
+
+    meanings = MEANINGS
 
     @property
     def differences(self) -> int:
@@ -65,14 +56,6 @@ class Report:
     def from_dict(cls, stored: Mapping[str, Any]) -> Report:
         counts, examples = stored.get("counts", {}), stored.get("examples", {})
         return cls(Counter(counts), dict(examples), stored.get("mended", 0))
-
-    def lines(self) -> list[str]:
-        found = []
-        for kind in KINDS:
-            if self.counts[kind]:
-                found.append(f"{self.counts[kind]:>8}  {kind}: {MEANINGS[kind]}")
-                found += [f"          {text}" for text in self.examples.get(kind, ())]
-        return found or ["       0  rows and instances"]
 
 
 class Reconcile:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from machines.catalog.queries import every_outline, outline_of, stored_current
 from machines.engine import BadPayload, Conflict, Engine, Instance, SignalboxError, UnknownInstance, UnknownMachine
 from machines.engine.definitions import Outline
 
+from ..comparison import EQUAL, MISSING, PAGE, ROWLESS, Comparison
 from . import following, outbox, state_columns
 from .errors import ColumnGone
 
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PAGE = 500  # rows, or instances, of one page
-EXAMPLES = 5  # of each kind of difference
-EQUAL, BEHIND, AHEAD, EDITED, OUTDATED, MISSING, GONE, ROWLESS, UNREAD, NO_ID = KINDS = (
-    "equal", "behind", "ahead", "edited", "outdated", "missing", "gone", "without a row", "not read", "no id",
+BEHIND, AHEAD, EDITED, OUTDATED, GONE, UNREAD, NO_ID = (
+    "behind", "ahead", "edited", "outdated", "gone", "not read", "no id",
 )  # fmt: skip
 MEANINGS = {
     EQUAL: "the row says what the instance says",
@@ -42,21 +40,14 @@ MENDED = (BEHIND, AHEAD, EDITED, OUTDATED, MISSING)
 
 
 @dataclass
-class Report:
-    """What a comparison found, by kind: how many, and examples. ``mended``: differences that are gone now. ``lost``:
-    rows whose instance is gone and had not ended, by their state; ``recreated``: how many got a new one."""
+class Report(Comparison):
+    """What was found of a field. ``lost``: rows whose instance is gone and had not ended, by their state;
+    ``recreated``: how many got a new one."""
 
-    counts: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, list[str]] = field(default_factory=dict)
-    mended: int = 0
+    meanings = MEANINGS
     lost: int = 0
     recreated: int = 0
     errors: list[str] = field(default_factory=list)
-
-    def add(self, kind: str, text: str) -> None:
-        self.counts[kind] += 1
-        if kind != EQUAL and len(found := self.examples.setdefault(kind, [])) < EXAMPLES:
-            found.append(text)
 
     @property
     def differences(self) -> int:
@@ -289,13 +280,3 @@ class Reconcile:
 
     def _report_rowless(self, instance: Instance) -> None:
         self.report.add(ROWLESS, f"{instance.id}: {instance.state}, revision {instance.revision}")
-
-
-def describe(report: Report) -> list[str]:
-    """Return the report as lines of text."""
-    lines = []
-    for kind in KINDS:
-        if report.counts[kind]:
-            lines.append(f"{report.counts[kind]:>8}  {kind}: {MEANINGS[kind]}")
-            lines += [f"          {text}" for text in report.examples.get(kind, ())]
-    return lines or ["       0  rows and instances"]

@@ -37,11 +37,6 @@ def fields_of(model: type[models.Model]) -> list[MachineField]:
     return [field for field in model._meta.concrete_fields if is_machine_field(field)]  # type: ignore[misc]
 
 
-def find_field(label: str) -> MachineField | None:
-    """Find a field by its label, ``shop.Order.status``; None where the project has it no longer."""
-    return next((field for field in list_fields() if field.label == label), None)
-
-
 def field_of_machine(machine: str) -> MachineField | None:
     """Find the field that shows a machine; None where there is none."""
     return next((field for field in list_fields() if field.machine == machine), None)

@@ -16,9 +16,8 @@ from typing import Any
 
 from celery import Task, signals
 
-from machines.worker import Job, handler
-
-from .handover import HEADER, HOUR, Ticket, check_seconds, hand_over, read_arguments, report_done, report_failed
+from . import handover
+from .handover import HEADER, HOUR, Ticket, report_done, report_failed
 
 
 def add_handler(name: str, task: Task, *, seconds: int = HOUR) -> None:
@@ -26,18 +25,11 @@ def add_handler(name: str, task: Task, *, seconds: int = HOUR) -> None:
 
     ``seconds``: how long the task may wait and run, its own retries included; then the job is tried again.
     """
-    check_seconds(seconds)
 
-    def handle(job: Job) -> None:
-        arguments = read_arguments(job)
+    def send(arguments: dict[str, Any], ticket: Ticket) -> None:
+        task.apply_async(kwargs=arguments, headers={HEADER: ticket})
 
-        def send(ticket: Ticket) -> None:
-            task.apply_async(kwargs=arguments, headers={HEADER: ticket})
-
-        hand_over(job, send, seconds, "Celery")
-
-    handle.__qualname__ = f"{name} (Celery {task.name})"
-    handler(name)(handle)
+    handover.add_handler(name, send, seconds, "Celery", task.name)
 
 
 def report_ends() -> None:

@@ -16,9 +16,8 @@ from typing import Any
 
 import dramatiq
 
-from machines.worker import Job, handler
-
-from .handover import HEADER, HOUR, Ticket, check_seconds, hand_over, read_arguments, report_done, report_failed
+from . import handover
+from .handover import HEADER, HOUR, Ticket, report_done, report_failed
 
 
 def add_handler(name: str, actor: dramatiq.Actor[Any, Any], *, seconds: int = HOUR) -> None:
@@ -26,18 +25,11 @@ def add_handler(name: str, actor: dramatiq.Actor[Any, Any], *, seconds: int = HO
 
     ``seconds``: how long the message may wait and run, its own retries included; then the job is tried again.
     """
-    check_seconds(seconds)
 
-    def handle(job: Job) -> None:
-        arguments = read_arguments(job)
+    def send(arguments: dict[str, Any], ticket: Ticket) -> None:
+        actor.send_with_options(kwargs=arguments, **{HEADER: ticket})
 
-        def send(ticket: Ticket) -> None:
-            actor.send_with_options(kwargs=arguments, **{HEADER: ticket})
-
-        hand_over(job, send, seconds, "Dramatiq")
-
-    handle.__qualname__ = f"{name} (Dramatiq {actor.actor_name})"
-    handler(name)(handle)
+    handover.add_handler(name, send, seconds, "Dramatiq", actor.actor_name)
 
 
 class MessageSkipped(Exception):

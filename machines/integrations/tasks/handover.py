@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NoReturn
 
 from machines.connections import get_engine
 from machines.engine import Engine, errors, limits
 from machines.engine import Job as EngineJob
-from machines.worker import Job
+from machines.worker import Job, handler
 from machines.worker.failure import format_error, format_trace, list_bases
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,20 @@ def read_arguments(job: Job) -> dict[str, Any]:
     if not isinstance(payload, dict):
         raise errors.BadInput(f"the input of {job.src} is an object of arguments, not {type(payload).__name__}")
     return payload
+
+
+def add_handler(
+    name: str, send: Callable[[dict[str, Any], Ticket], object], seconds: int, where: str, task: str
+) -> None:
+    """Have jobs for the handler ``name`` handed over by ``send``, which gets the input of the job and what its message
+    carries. ``where`` and ``task`` name who runs it. Raises BadInput."""
+    check_seconds(seconds)
+
+    def handle(job: Job) -> None:
+        hand_over(job, partial(send, read_arguments(job)), seconds, where)
+
+    handle.__qualname__ = f"{name} ({where} {task})"
+    handler(name)(handle)
 
 
 def hand_over(job: Job, send: Callable[[Ticket], object], seconds: int, where: str) -> NoReturn:

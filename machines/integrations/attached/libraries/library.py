@@ -97,6 +97,16 @@ class Library(ABC):
         """Call the model's own method, and do not save the row. Raises what the method raises."""
 
 
+def pass_any(library: Library, event: str) -> Callable[..., Any]:
+    """Return the method of an event whose machine passes on any arguments."""
+    return lambda **arguments: None
+
+
+def describe_unmet(declared: Declared) -> str:
+    """Tell why a machine does not take a transition whose conditions it asks itself."""
+    return f"the condition {' and '.join(declared.conditions) or 'of the machine'} is not met"
+
+
 def plain(value: Any) -> Any:
     """Return what a column holds for a state: of a member of an enumeration its value."""
     return getattr(value, "value", value)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.db import models
 
 from ..columns import NotAttachable
-from .library import Declared, Heard, Library, Listener, plain
+from .library import Declared, Heard, Library, Listener, describe_unmet, pass_any, plain
 
 
 def is_machine(thing: Any) -> bool:
@@ -58,12 +58,10 @@ class PythonStateMachine(Library):
             self._machine._class_listeners = [*held, _Listener(self.model, self.field_name, listener)]
 
     def find_refusal(self, row: models.Model, declared: Declared, user: Any) -> str:
-        if any(event.id == declared.event for event in self._machine_of(row).enabled_events()):
-            return ""
-        return f"the condition {' and '.join(declared.conditions) or 'of the machine'} is not met"
+        is_met = any(event.id == declared.event for event in self._machine_of(row).enabled_events())
+        return "" if is_met else describe_unmet(declared)
 
-    def find_method(self, event: str) -> Callable[..., Any]:
-        return lambda **arguments: None  # an event passes on any arguments
+    find_method = pass_any
 
     def call(self, row: models.Model, event: str, arguments: Mapping[str, Any]) -> None:
         self._machine_of(row).send(event, **arguments)

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import models
 
 from ..columns import NotAttachable
-from .library import Declared, Heard, Library, Listener, name_of, plain
+from .library import Declared, Heard, Library, Listener, describe_unmet, name_of, pass_any, plain
 
 HEARS = "_signalbox_hears_"
 
@@ -72,12 +72,9 @@ class Transitions(Library):
             follow(machine)
 
     def find_refusal(self, row: models.Model, declared: Declared, user: Any) -> str:
-        if self._machine_of(row)._can_trigger(row, declared.event):
-            return ""
-        return f"the condition {' and '.join(declared.conditions) or 'of the machine'} is not met"
+        return "" if self._machine_of(row)._can_trigger(row, declared.event) else describe_unmet(declared)
 
-    def find_method(self, event: str) -> Callable[..., Any]:
-        return lambda **arguments: None  # a trigger passes on any arguments
+    find_method = pass_any
 
     def call(self, row: models.Model, event: str, arguments: Mapping[str, Any]) -> None:
         self._machine_of(row).events[event].trigger(row, **arguments)

@@ -1,0 +1,37 @@
+"""What a comparison of rows with instances found, whichever of the two decides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+PAGE = 500  # rows, or instances, of one page
+EXAMPLES = 5  # of each kind of difference
+EQUAL, MISSING, ROWLESS = "equal", "missing", "without a row"
+
+
+@dataclass
+class Comparison:
+    """What was found, by kind: how many, and examples. ``mended``: differences that are gone now. ``meanings``: of the
+    kinds, in the order in which they are told."""
+
+    meanings: ClassVar[Mapping[str, str]]
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    mended: int = 0
+
+    def add(self, kind: str, text: str) -> None:
+        self.counts[kind] += 1
+        if kind != EQUAL and len(found := self.examples.setdefault(kind, [])) < EXAMPLES:
+            found.append(text)
+
+    def lines(self) -> list[str]:
+        """Return the report as lines of text."""
+        found = []
+        for kind, meaning in self.meanings.items():
+            if self.counts[kind]:
+                found.append(f"{self.counts[kind]:>8}  {kind}: {meaning}")
+                found += [f"          {text}" for text in self.examples.get(kind, ())]
+        return found or ["       0  rows and instances"]
