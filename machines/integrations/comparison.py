@@ -15,7 +15,7 @@ EQUAL, MISSING, ROWLESS = "equal", "missing", "without a row"
 @dataclass
 class Comparison:
     """What was found, by kind: how many, and examples. ``mended``: differences that are gone now. ``meanings``: of the
-    kinds, in the order in which they are told."""
+    kinds, in the order of the report."""
 
     meanings: ClassVar[Mapping[str, str]]
     counts: Counter[str] = field(default_factory=Counter)
