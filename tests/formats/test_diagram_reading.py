@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 from hypothesis import given, settings
+from statemachine import State, StateChart
 
 from machines.engine.definitions import check, outline
 from machines.formats import dump, guess, load, read
@@ -406,6 +407,23 @@ def test_what_is_written_is_read_as_the_same_chart():
         "onError": "Lost",
     }
     assert set(load(dump(door(), "mermaid")[0], "mermaid")["states"]) == {"Shut", "Open"}
+
+
+def test_a_class_of_python_statemachine_is_read_as_the_mermaid_that_it_writes():
+    class Order(StateChart):
+        class work(State.Compound):
+            draft = State(initial=True)
+            placed = State(final=True)
+            place = draft.to(placed, cond="paid and not blocked")
+
+        shipped = State(final=True)
+        ship = work.to(shipped)
+
+    definition = load(format(Order, "mermaid"), "mermaid")
+    assert [str(found) for found in check(definition) if found.is_error] == []
+    work = definition["states"]["Work"]
+    assert work["states"]["Draft"]["on"] == {"Place": {"target": "Placed", "guard": "paid and not blocked"}}
+    assert (work["initial"], work["on"]["Ship"]) == ("Draft", "Shipped")
 
 
 @settings(max_examples=60)
