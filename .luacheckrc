@@ -13,7 +13,7 @@ files['machines/engine/lua'] = {
         'awaited_jobs', 'completion', 'dead_jobs', 'due_jobs', 'job_repair', 'jobs', 'queue_bells', 'queue_counters', 'queue_figures', 'queue_limits', 'retry_delay', -- jobs
         'accepted_senders', 'delivery', 'inbox', 'traces', -- messages
         'cardinality', 'locks', 'pattern_keys', 'scoreboards', 'sessions', -- patterns
-        'data_indexes', 'failures', 'filters', 'keyset_pages', 'live_figures', -- search
+        'data_indexes', 'failures', 'filters', 'keyset_pages', 'live_figures', 'texts', -- search
         'expansions', 'memory_instances', 'simulations', -- simulation
         'state_machine', -- sm
         'due_times', 'timer_firing', 'timers', -- timers

@@ -109,7 +109,7 @@ class SavedView(models.Model):
         """Raise Concealed if its terms would reveal the content of a sensitive field or of a handler's error."""
         terms = parse_qsl(self.query)
         fields = [text for name, text in terms if name == "by"]
-        errors = [text.strip() for name, text in terms if name == "error"]
+        errors = [text.strip() for name, text in terms if name in ("error", "text")]
         for error in errors or [""]:
             redaction.demand_findable(reveal or not self.machine, self.machine, fields, error)
 

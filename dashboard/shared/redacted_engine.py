@@ -44,7 +44,7 @@ from machines.engine.records import PartialList
 from machines.engine.simulation import SimulatedStep
 from machines.engine.verification.findings import VerificationFinding
 from machines.instances import actions as instances
-from machines.instances.queries import demand_findable, explain_all, redactor_of
+from machines.instances.queries import conceal_terms, explain_all, redactor_of
 from machines.jobs import queries as job_queries
 from machines.people.actor import Actor
 from machines.people.permissions import among
@@ -107,8 +107,8 @@ class RedactedEngine:
 
     def tally(self, machine: str, **asked: Any) -> Tally:
         """Return counts, unless they are by a hidden field: counts of a filter reveal what it matched."""
-        demand_findable(self._actor.may("reveal", self._demand_view(machine)), machine, asked)
-        return self._engine.tally(machine, **asked)
+        reveal = self._actor.may("reveal", self._demand_view(machine))
+        return self._engine.tally(machine, **conceal_terms(reveal, machine, asked))
 
     def acceptance(self, machine: str) -> Acceptance:
         """Return whom a machine accepts. Granted names of machines that the person does not see are masked."""

@@ -378,12 +378,12 @@ ANY_ERROR = ("", "any")
 """Terms that find instances by whether anything is wrong with them, and not by what was said of it."""
 
 
-def demand_findable(reveal: bool, machine: str, fields: Iterable[str], error: str = "") -> None:
+def demand_findable(reveal: bool, machine: str, fields: Iterable[str], error: str = "", text: Any = None) -> None:
     """Raise Concealed where instances are not to be found or ordered by one of these data fields, or by the beginning
-    of an ``error``: what a handler said may hold what is hidden."""
+    of an ``error``: what a handler said may hold what is hidden. A ``text`` has to leave out all that is hidden."""
     asked = list(fields)
     by_error = error not in ANY_ERROR
-    if not asked and not by_error:
+    if not asked and not by_error and not text:
         return
     hidden = redactor_if(reveal, machine)
     for field in asked:
@@ -391,6 +391,8 @@ def demand_findable(reveal: bool, machine: str, fields: Iterable[str], error: st
             raise Concealed(machine, field)
     if by_error and not hidden.open:
         raise Concealed(machine, "error")
+    if text and not hidden.fields <= set(text.get("without", ()) if isinstance(text, Mapping) else ()):
+        raise Concealed(machine, "text")
 
 
 def _reduce_to_shape(value: Any) -> Any:

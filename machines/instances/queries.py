@@ -178,17 +178,29 @@ def find(actor: Actor, machine: str, /, *, redactor: Redactor | None = None, **t
     """Find instances. ``terms``: those of ``Engine.find``. A field that is hidden is not found by either: that would
     tell its value."""
     actor.demand("view", machine)
-    demand_findable(actor.may("reveal", machine), machine, terms)
+    terms = conceal_terms(actor.may("reveal", machine), machine, terms)
     page, scope = get_engine().find(machine, **terms), actor.scope()
     seen = (redactor or redactor_of(actor, machine)).instances(page.instances)
     return replace(page, instances=[among(instance, scope) for instance in seen])
+
+
+def conceal_terms(reveal: bool, machine: str, terms: Mapping[str, Any]) -> dict[str, Any]:
+    """Return terms of ``Engine.find`` whose words are not looked for in what is hidden. Raise Concealed for others that
+    would tell it."""
+    text = terms.get("text")
+    if text:
+        words = text["words"] if isinstance(text, Mapping) else text
+        text = {"words": words, "without": sorted(redaction.redactor_if(reveal, machine).fields)}
+    found = {**terms, "text": text}
+    demand_findable(reveal, machine, found)
+    return found
 
 
 def demand_findable(reveal: bool, machine: str, terms: Mapping[str, Any]) -> None:
     """Raise Concealed where terms of ``Engine.find`` would tell what is hidden: values of fields, or what a handler
     said, of which ``error`` finds the beginning."""
     named = [*(terms.get("where") or ()), *([terms["by"]] if terms.get("by") else ())]
-    redaction.demand_findable(reveal, machine, named, terms.get("error") or "")
+    redaction.demand_findable(reveal, machine, named, terms.get("error") or "", terms.get("text"))
 
 
 def counts(actor: Actor, machine: str) -> dict[str, int]:

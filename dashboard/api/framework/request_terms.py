@@ -128,8 +128,9 @@ class Filter(BaseModel):
         "", description="`24h`: within the last 24 hours; `>2026-01-31`, `<2026-01-31`, or a range with `..`"
     )
     suspended: str = Field("", description="`yes` or `no`")
+    text: str = Field("", description='words that stand in the id, a tag, an error or the data: `Acme "two words"`')
     data: str = Field("", description="conditions on data fields, all of which hold: `amount>100 to:Rome`")
-    query: str = Field("", description="the same filter as a line: `state:Waiting age>1h data.amount>100`")
+    query: str = Field("", description="the same filter as a line: `Acme state:Waiting age>1h data.amount>100`")
     by: str = Field("", description="an indexed data field, with `is`")
     is_: str = Field("", alias="is", description="its value, a beginning like `ATV-*`, or a range like `5..10`")
 

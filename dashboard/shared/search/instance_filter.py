@@ -21,7 +21,8 @@ from . import query_line
 from .query_line import EQUAL, LineTerm, split_line
 
 NAMES = (
-    "state", "older", "created", "version", "suspended", "tag", "actor", "error", "id", "edge", "data", "by", "is",
+    "text", "state", "older", "created", "version", "suspended", "tag", "actor", "error", "id", "edge", "data", "by",
+    "is",
 )  # fmt: skip
 """The terms of an address, in the order they are shown."""
 MAX_TERM = 200  # characters of a term
@@ -72,7 +73,7 @@ def parse_filter(params: Mapping[str, str], outline: Outline, hidden: Collection
     found: dict[str, Any] = {}
     for name, text in texts.items():
         try:
-            most = MAX_DATA if name == "data" else MAX_TERM
+            most = MAX_DATA if name in ("data", "text") else MAX_TERM
             if len(text) > most:
                 raise BadInput(f"a filter has at most {most:,} characters")
             value = _parse_term(name, text, texts, outline, hidden)
@@ -152,6 +153,7 @@ def read_suspended(text: str) -> Mapping[str, Any]:
 
 
 PLAIN: Mapping[str, Callable[[str], Mapping[str, Any]]] = {
+    "text": lambda text: {"text": query_line.read_words(text)},
     "state": lambda text: {"state": text},
     "tag": lambda text: {"tag": text},
     "older": _parse_older,
@@ -184,6 +186,7 @@ def _parse_datum(by: str, text: str, outline: Outline, hidden: Collection[str]) 
 
 
 WORDS = {
+    "text": "words",
     "older_than": "min time in state",
     "actor": "last actor",
     "id_prefix": "id prefix",
@@ -213,6 +216,8 @@ def _describe_term(name: str, term: Any) -> str:
         zone = timezone.get_current_timezone()
         dates = {sign: datetime.fromtimestamp(end / 1000, zone) for sign, end in term.items()}
         return " ".join(f"{SIGNS[sign]} {at:%Y-%m-%d %H:%M}" for sign, at in dates.items())
+    if name == "text":
+        return " ".join(map(query_line.quote, [term] if isinstance(term, str) else term))
     if not isinstance(term, Mapping):
         return str(term)
     if "prefix" in term:
@@ -230,6 +235,8 @@ def read_data(text: str, outline: Outline, hidden: Collection[str]) -> Mapping[s
     """Read ``amount>100 to:Rome`` into ``{"where": {"amount": {"gt": 100}, "to": "Rome"}}``."""
     where: dict[str, Any] = {}
     for term in split_line(text):
+        if not term.key:
+            raise BadInput(f"a field and a sign are missing before {term.value[:60]!r}; write field:{term.value[:60]}")
         rule = _read_rule(term, _find_types(term.key, outline, hidden))
         if term.key in where:
             rule = _join(term.key, where[term.key], rule)

@@ -1,7 +1,7 @@
-"""Reads and writes the query line: ``state:Waiting age>1h data.amount>100``, one more way to write a filter.
+"""Reads and writes the query line: ``Acme state:Waiting age>1h data.amount>100``, one more way to write a filter.
 
-A line is terms with spaces between; a term is a key, a sign and a value. A value with spaces stands in double quotes,
-where a backslash comes before a quote or a backslash. All terms have to hold.
+A line is terms with spaces between; a term is a key, a sign and a value, or a word to be found anywhere. A value with
+spaces stands in double quotes, where a backslash comes before a quote or a backslash. All terms have to hold.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ TERM_OF = {"age": "older"}  # key -> the term of an address, where the two diffe
 KEY_OF = {term: key for key, term in TERM_OF.items()}
 SIGNS_OF = {"age": (*EQUAL, ">", ">="), "created": SIGNS, "data": SIGNS}
 EXAMPLE = {"age": "age>1h", "created": "created>2026-01-31", "data": "data.amount>100"}
-REPEATED = ("created", "data")
+TEXT = "text"  # the term of the words
+REPEATED = ("created", "data", TEXT)
 _KEY = re.compile(r'[^\s:=!<>"]+')
 _SIGN = re.compile(r"!=|>=|<=|[:=<>]")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"(?=\s|$)')
@@ -32,7 +33,7 @@ _PLAIN = re.compile(r'[^\s"]+(?=\s|$)')
 
 @dataclass(frozen=True, slots=True)
 class LineTerm:
-    """One term of a line. ``at``: the position of its first character, from 1."""
+    """One term of a line; a word has no key and no sign. ``at``: the position of its first character, from 1."""
 
     key: str
     sign: str
@@ -53,18 +54,17 @@ def split_line(text: str) -> list[LineTerm]:
     while (at := _skip_spaces(text, at)) < len(text):
         start = at
         key = _KEY.match(text, at)
-        if key is None:
+        sign = _SIGN.match(text, key.end() if key else at)
+        if sign and not key:
             raise _make_mistake(
                 start, f"{text[start]!r} begins no term; write a key, a sign and a value: state:Waiting"
             )
-        sign = _SIGN.match(text, key.end())
-        if sign is None:
-            raise _make_mistake(key.end(), f"an operator is missing after {key[0][:60]!r}; write {key[0][:60]}:value")
-        value = _QUOTED.match(text, sign.end()) or _PLAIN.match(text, sign.end())
+        begin = sign.end() if sign else at
+        value = _QUOTED.match(text, begin) or _PLAIN.match(text, begin)
         if value is None:
-            raise _make_mistake(sign.end(), 'a value is missing or its quotes do not close; write it as "two words"')
-        quoted = text[sign.end()] == '"'
-        found.append(LineTerm(key[0], sign[0], _unescape(value[1]) if quoted else value[0], start + 1))
+            raise _make_mistake(begin, 'a value is missing or its quotes do not close; write it as "two words"')
+        name, by = (key[0], sign[0]) if key and sign else ("", "")
+        found.append(LineTerm(name, by, _unescape(value[1]) if text[begin] == '"' else value[0], start + 1))
         at = value.end()
     return found
 
@@ -76,7 +76,7 @@ def read_line(text: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for term in split_line(text):
-        kind = "data" if term.field else term.key
+        kind = "data" if term.field else term.key or TEXT
         name = TERM_OF.get(kind, kind)
         if name in found and name not in REPEATED:
             raise _make_mistake(term.at - 1, f"{term.key} stands twice; all terms have to hold, so write it once")
@@ -87,8 +87,11 @@ def read_line(text: str) -> dict[str, str]:
 
 def _read_term(term: LineTerm, kind: str) -> str:
     """Return the text of a term in an address. Raises BadInput for an unknown key, or a sign that it does not take."""
+    if not term.key:
+        return f'"{term.value}"' if _SIGN.search(term.value) else quote(term.value)
     if kind != "data" and kind not in KEYS:
-        raise _make_mistake(term.at - 1, f"unknown key {term.key[:60]!r}; use {', '.join(KEYS)} or data.<field>")
+        why = f"unknown key {term.key[:60]!r}; use {', '.join(KEYS)} or data.<field>, or quotes for a word"
+        raise _make_mistake(term.at - 1, why)
     allowed = SIGNS_OF.get(kind, EQUAL)
     if term.sign not in allowed:
         example = EXAMPLE.get(kind, f"{kind}:{quote(term.value[:60])}")
@@ -107,7 +110,9 @@ def write_line(texts: Mapping[str, str]) -> str:
     parts = []
     for name, text in texts.items():
         key = KEY_OF.get(name, name)
-        if name == "data":
+        if name == TEXT:
+            parts.append(text)
+        elif name == "data":
             parts += [f"{DATA}{part}" for part in _split_data(text)]
         elif name == "is" and "by" in texts:
             parts.append(f"{DATA}{texts['by']}:{quote(text)}")
@@ -124,6 +129,14 @@ def _split_data(text: str) -> list[str]:
         return [f"{term.key}{term.sign}{quote(term.value)}" for term in split_line(text)]
     except BadInput:
         return [text]
+
+
+def read_words(text: str) -> list[str]:
+    """Read ``Acme "two words"`` into its words."""
+    found = re.findall(f"{_QUOTED.pattern}|({_PLAIN.pattern})", text)
+    if not found or re.sub(f"{_QUOTED.pattern}|{_PLAIN.pattern}", "", text).strip():
+        raise BadInput('a quote does not close, or nothing is in it; write several words as "two words"')
+    return [word or _unescape(quoted) for quoted, word in found]
 
 
 def quote(value: str) -> str:

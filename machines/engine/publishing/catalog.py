@@ -209,15 +209,20 @@ class Catalog:
     def find_tagged(self, machine: str, tag: str) -> list[str]:
         """List the leaf states at or below those that carry a tag, in any published version. Raises BadInput for
         none."""
+        found = self.list_tagged(machine, lambda one: one == tag)
+        if not found:
+            raise BadInput(f"machine {machine!r} has no state with the tag {tag!r}", code="SB412")
+        return found
+
+    def list_tagged(self, machine: str, matches: Callable[[str], bool]) -> list[str]:
+        """List the leaf states at or below those with a matching tag, in any published version."""
         found: dict[str, None] = {}
         for types in self._all_types(machine):
             slot = machine, types.version
             if slot not in self._outlines:
                 self._outlines[slot] = outline(self.definition(machine, types.version)).states
-            tagged = [state for state in self._outlines[slot] if tag in state.tags]
+            tagged = [state for state in self._outlines[slot] if any(map(matches, state.tags))]
             found |= dict.fromkeys(leaf for state in tagged for leaf in types.leaves(state.name))
-        if not found:
-            raise BadInput(f"machine {machine!r} has no state with the tag {tag!r}", code="SB412")
         return list(found)
 
     def _all_types(self, machine: str) -> list[FieldTypes]:

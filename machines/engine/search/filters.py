@@ -3,7 +3,7 @@ error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, TypedDict
@@ -15,15 +15,17 @@ from machines.engine.errors import BadInput
 ERROR = "instance.error"
 CREATED = "instance.created"
 SUSPENDED = "instance.suspended"
+TEXT = "instance.text"
 ANY = "any"  # the value of ``error`` that finds every problem
 MAX_MARK = 64  # bytes of a text that an index keeps (machines/engine/lua/search/data_indexes.lua)
 MAX_ERROR = 200  # bytes: as much as the index keeps of an error
+MAX_WORD, MAX_WORDS = 200, 8  # characters of a word that is searched for, and words of one search
 #: fields compared with all instances where no index is narrower
-COMPARED_FIELDS = frozenset((ACTOR, VERSION, CREATED, SUSPENDED))
+COMPARED_FIELDS = frozenset((ACTOR, VERSION, CREATED, SUSPENDED, TEXT))
 #: facts that only the server can compare
-SERVER_FIELDS = frozenset((ERROR, TRANSITION))
+SERVER_FIELDS = frozenset((ERROR, TRANSITION, TEXT))
 #: fields of conditions that are not data fields
-FACT_FIELDS = frozenset((*FACTS, ERROR, CREATED, SUSPENDED))
+FACT_FIELDS = frozenset((*FACTS, ERROR, CREATED, SUSPENDED, TEXT))
 BOUNDS = ("ge", "gt", "le", "lt")
 HINT = 'a value, {"prefix": "text"}, or {"ge": 1, "lt": 5} of ge, gt, le, lt'
 
@@ -37,7 +39,9 @@ class SearchTerms(TypedDict, total=False):
     ``error``: the beginning of the kind or the text of a current problem (of a dead job, or of a timer whose step
     failed, which has the kind "timer"), or "any". ``transition``: ``<version>:<transition>``, as the flow counters name
     it: instances that came by it to a state they are in, of machines that index ``instance.transition``. ``created``: a
-    range of ms since the epoch; ``suspended``: only those that are, or are not. Both are compared.
+    range of ms since the epoch; ``suspended``: only those that are, or are not. Both are compared. ``text``: a word, or
+    several, each of which stands in the id, a tag, an error, the data, or the input of an open job. Case is ignored.
+    ``{"words": [...], "without": [fields]}`` leaves out data fields and copies of their values, errors and jobs.
     """
 
     state: str | None
@@ -51,6 +55,7 @@ class SearchTerms(TypedDict, total=False):
     transition: str | None
     created: Mapping[str, int] | None
     suspended: bool | None
+    text: str | Sequence[str] | Mapping[str, Sequence[str]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ class Condition:
     @property
     def ordered(self) -> bool:
         """Tell whether an index could serve it: indexes hold texts, numbers, true and false, and nothing for null."""
-        return "eq" not in self.rule or isinstance(self.rule["eq"], str | int | float)
+        return self.field != TEXT and isinstance(self.rule.get("eq", ""), str | int | float)
 
     @property
     def is_proved_by_index(self) -> bool:
@@ -154,6 +159,25 @@ def _read_actor(actor: object) -> Condition:
     return found
 
 
+def _read_text(text: Any) -> Condition:
+    rule = text if isinstance(text, Mapping) else {"words": text}
+    words, without = rule.get("words", ()), list(rule.get("without", ()))
+    words = [words] if isinstance(words, str) else list(words) if isinstance(words, Sequence) else []
+    if not 0 < len(words) <= MAX_WORDS or not all(isinstance(word, str) for word in words):
+        raise BadInput(f"text is 1 to {MAX_WORDS} words, not {text!r:.60}", code="SB418")
+    for word in words:
+        if not 0 < len(word) <= MAX_WORD:
+            raise BadInput(f"a word has 1 to {MAX_WORD} characters, not {len(word)}", code="SB418")
+        _check(TEXT, word)
+    spellings = [sorted({_lower(one) for one in (word, word.lower(), word.upper(), word.title())}) for word in words]
+    return Condition(TEXT, {"words": spellings, "without": without})
+
+
+def _lower(text: str) -> str:
+    """Write A to Z in small letters, as the server does with what it compares."""
+    return text.encode().lower().decode()
+
+
 def _read_error(error: object) -> Condition:
     if not isinstance(error, str) or not error or len(error.encode(errors="replace")) > MAX_ERROR:
         raise BadInput(
@@ -171,6 +195,7 @@ _FACT_READERS: Mapping[str, Callable[[Any], Condition]] = {
     "transition": _read_transition,
     "created": _read_created,
     "suspended": _read_suspended,
+    "text": _read_text,
 }
 
 

@@ -24,6 +24,7 @@ from .filters import (
     FACT_FIELDS,
     SERVER_FIELDS,
     SUSPENDED,
+    TEXT,
     Condition,
     build_refusal,
 )
@@ -33,6 +34,8 @@ MAX_LIMIT = 1000
 MOST = 2000  # candidates that one call compares, and that one round compares over all partitions
 MAX_ROUNDS = 100  # rounds for one page; a call that was slow has compared a few
 ROUNDS = 3  # times as many are compared for one page; the cursor continues from there
+TEXT_BUDGET = 40_000  # instances that a page of a search for words compares
+TEXT_LOOK = 250  # of one call: it compares about as many in its slice, and what it lists beyond these is for nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,11 @@ class Query:
     def selects(self) -> bool:
         """Tell whether candidates must be compared."""
         return bool(self.where)
+
+    @property
+    def reads_all(self) -> bool:
+        """Tell whether everything that a candidate holds is read."""
+        return any(condition.field == TEXT for condition in self.where)
 
     @property
     def needs_index(self) -> bool:
@@ -89,6 +97,8 @@ class Finder:
         by = index.field if index is not None else ""
         merge = PageMerge(places, position, query.limit + 1, newest=query.newest, by=by)
         most = ROUNDS * max((query.limit + 1) * len(places), MOST)  # candidates
+        if query.reads_all:
+            most = max(most, TEXT_BUDGET)
         found: list[tuple[Position, Instance]] = []
         missing: dict[str, None] = {}
         compared = rounds = 0
@@ -222,7 +232,9 @@ class Finder:
         newest, wanted = "1" if query.newest else "0", _encode_filter(query, index)
         before = "" if query.before is None else query.before
         rule = "" if index is None else json.dumps(index.wire)
-        look_at = min(most, MOST) // len(merge.places)
+        look_at = max(1, min(most, MOST) // len(asked))
+        if query.reads_all:
+            look_at = min(look_at, TEXT_LOOK)
         looks = [max(p.share, look_at) if query.selects else p.share for p in asked]
         counts, compared = "1" if query.selects else "", 0
         calls: list[tuple[str, str, Sequence[Any]]] = []

@@ -16,7 +16,7 @@ from machines.engine.records import Instance, Live, PartialDict
 
 from . import filters
 from .counts import MOST_COUNTED, SearchCounter
-from .filters import SearchTerms
+from .filters import Condition, SearchTerms
 from .finder import MAX_LIMIT, Finder, Query
 from .page_merge import IndexProgress, Page, Problem, Tally
 
@@ -113,10 +113,22 @@ class SearchMethods(EngineBase):
         }
 
     def _read_query(self, machine: str, terms: SearchTerms, now: int | None) -> Query:
-        conditions, state, tag = filters.read_terms(terms), terms.get("state"), terms.get("tag")
+        state, tag = terms.get("state"), terms.get("tag")
+        conditions = tuple(self._add_tagged(machine, one) for one in filters.read_terms(terms))
         before = self._read_before(machine, terms.get("older_than"), now)
         query = Query(machine, (), MAX_LIMIT, before, conditions, False, named=state is not None or tag is not None)
         return replace(query, states=self._choose_states(machine, state, tag, query))
+
+    def _add_tagged(self, machine: str, condition: Condition) -> Condition:
+        """Add to a condition on text the leaves whose tags hold each word."""
+        if condition.field != filters.TEXT:
+            return condition
+
+        def list_tagged(word: list[str]) -> list[str]:
+            return self._catalog.list_tagged(machine, lambda tag: any(one in tag.lower() for one in word))
+
+        tagged = [list_tagged(word) for word in condition.rule["words"]]
+        return replace(condition, rule={**condition.rule, "tagged": tagged})
 
     def find_machines(self, id: str, machines: Sequence[str], *, of: str = "instance") -> list[str]:
         """List the machines that have the instance, or the ``job``, of that id: one command each, in one round trip.

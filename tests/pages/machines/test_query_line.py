@@ -20,6 +20,7 @@ from .test_instance_list import MACHINE, NOW, PARCEL, pages, parcels  # noqa: F4
         ("data.a>=1 data.a<5 data.to:Rome", {"data": "a>=1 a<5 to:Rome"}),
         (r'data.to:"a \"b\" \\c"', {"data": r'to:"a \"b\" \\c"'}),
         ("created>2026-01-01 created<2026-02-01", {"created": ">2026-01-01 <2026-02-01"}),
+        (r'Acme "two words" state:A "a:b"', {"text": r'Acme "two words" "a:b"', "state": "A"}),
         ("created:24h suspended:yes version=2", {"created": "24h", "suspended": "yes", "version": "2"}),
     ],
 )
@@ -31,7 +32,7 @@ def test_a_line_is_terms_of_the_address_and_back(line, texts):
 @for_each(
     "line, position, advice",
     [
-        ("Waiting", 8, "Waiting:value"),
+        ('Acme"', 1, "quotes do not close"),
         ("state:", 7, "value is missing"),
         ('state:"Wait', 7, "quotes do not close"),
         ("state:A colour:red", 9, "use state, age"),
@@ -60,10 +61,26 @@ def test_the_line_leads_to_the_address_of_the_same_filter(as_, parcels):  # noqa
 
 
 def test_a_line_with_a_mistake_is_kept_and_nothing_is_listed(as_, parcels):  # noqa: F811
-    answer = as_("viewer").get(MACHINE, {"query": "state:Here nonsense"})
+    answer = as_("viewer").get(MACHINE, {"query": "state:Here colour:red"})
     assert answer.status_code == 400
-    assert 'value="state:Here nonsense"' in answer.content.decode()
-    assert "query line, position 20" in answer.content.decode()
+    assert 'value="state:Here colour:red"' in answer.content.decode()
+    assert "query line, position 12" in answer.content.decode()
+
+
+def test_plain_words_are_found_anywhere_and_counted(as_, parcels, engine):  # noqa: F811
+    client = as_("viewer")
+    assert client.get(MACHINE, {"query": "rome state:Here"})["Location"] == f"{MACHINE}?text=rome&state=Here#instances"
+    assert pages(client, "text=rome&state=Here") == pages(client, "data=to%3ARome&state=Here") != []
+    found = client.get(MACHINE, {"text": "p12", "data": "to:Rome"})
+    assert found.context["page"].table.found == 5
+    assert pages(client, "text=R%C3%B6m") == []
+
+
+def test_words_that_cannot_be_searched_are_refused(as_, parcels):  # noqa: F811
+    client = as_("viewer")
+    for word, says in [("x" * 300, "1 to 200 characters, not 300"), ("w " * 9, "1 to 8 words"), ('a "b', "not close")]:
+        answer = client.get(MACHINE, {"text": word})
+        assert (answer.status_code, says in answer.content.decode()) == (400, True)
 
 
 def test_several_conditions_on_data_are_joined(as_, parcels):  # noqa: F811

@@ -73,6 +73,15 @@ function failures.list_causes(root, id)
     return found
 end
 
+-- Lists the kinds and texts of an instance's failures.
+function failures.list_words(root, id)
+    local found = {}
+    for _, words in pairs(read_causes(root, id)) do
+        for _, word in ipairs(words) do found[#found + 1] = word end
+    end
+    return found
+end
+
 -- Removes all failures of an instance.
 function failures.remove_instance(root, id)
     local causes = read_causes(root, id)

@@ -1,4 +1,4 @@
--- needs: data_indexes, failures, json, keys, programs, strings, time_limit
+-- needs: data_indexes, failures, json, keys, programs, strings, texts, time_limit
 -- Compares instances with a search while it walks an index, so that only matching ones are read whole. The caller compares
 -- again: what cannot be decided here passes.
 local filters = {}
@@ -6,10 +6,12 @@ local filters = {}
 local sub, type, unpack = string.sub, type, unpack
 local PAGE_BYTES = 4194304 -- read for one page; what is larger comes with the next page
 local EVERY = 16 -- instances between two looks at the time
+local TEXTS_EVERY = 8 -- the same where all data is read, which may be 64 KiB of each
 local IDS, ACTOR, VERSION = 'instance.id', 'instance.actor', 'instance.version'
 local TRANSITION = 'instance.transition'
 local CREATED, SUSPENDED = 'instance.created', 'instance.suspended' -- no index holds these
-local COLUMNS = { [ACTOR] = '_actor', [TRANSITION] = '_came', [CREATED] = '_created', [SUSPENDED] = '_suspended' }
+local COLUMNS = { [ACTOR] = '_actor', [TRANSITION] = '_came', [CREATED] = '_created', [SUSPENDED] = '_suspended',
+    [texts.FIELD] = '_state' }
 
 -- Parses JSON {states = [...], where = [condition, ...]}, both optional; nil for '', nil and why when malformed.
 function filters.parse(text)
@@ -38,6 +40,10 @@ function filters.make(where, states)
         filter.columns[i + 3] = COLUMNS[field] or data_indexes.facts[field] and '_def' or field
         local is_fact = COLUMNS[field] or data_indexes.facts[field] or field == failures.FIELD
         if not is_fact then filter.reads_data = true end
+        if field == texts.FIELD then
+            filter.every, why = TEXTS_EVERY, texts.check(condition)
+            if why then return nil, why end
+        end
     end
     if states then
         filter.states = {}
@@ -85,6 +91,7 @@ local function matches_condition(condition, compiled, root, id, def, raw, entry)
         local first = failures.find_first(root, id, condition.prefix or '')
         return first and (not entry or first == entry)
     end
+    if field == texts.FIELD then return texts.match(condition, root, id, raw or '') end
     if field == IDS then return matches_value(id, condition) end
     if field == ACTOR then return matches_value(raw or nil, condition) end
     if field == TRANSITION then return data_indexes.has_arrival(raw or nil, condition.eq) end
@@ -122,8 +129,9 @@ end
 function filters.select_page(filter, root, found, step, limit, id_of, several)
     local chosen, hashes, last, bytes = {}, {}, 0, 0
     local looked, is_over = 0, time_limit.start()
+    local every = filter and filter.every or EVERY
     for i = 1, #found, step do
-        if #chosen == limit or bytes > PAGE_BYTES or looked > 0 and looked % EVERY == 0 and is_over() then break end
+        if #chosen == limit or bytes > PAGE_BYTES or looked > 0 and looked % every == 0 and is_over() then break end
         last, looked = i, looked + 1
         local row = not filter or filters.match(filter, root, id_of(found[i]), several and found[i])
         if filter and row then bytes = bytes + count_bytes(row) end

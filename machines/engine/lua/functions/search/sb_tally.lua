@@ -144,7 +144,7 @@ return function(KEYS, ARGV)
     if search and not search.lead and not stopped then bad = 'a cursor is what an earlier call answered' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local every = search.filter and search.filter.reads_data and 1 or EVERY
+    local every = search.filter.every or search.filter.reads_data and 1 or EVERY
     local tally = { counts = {}, total = 0, looked = 0, every = every, is_over = time_limit.start() }
     local stop
     if search.lead then
