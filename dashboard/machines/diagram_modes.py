@@ -167,7 +167,8 @@ def read_figures(
     found.queues = {queue: format_count(number) for queue, number in jobs.items()}
     if mode is MODES["failures"]:
         found.queue_heat = {queue: mode.heat(number) for queue, number in jobs.items()}
-    if mode is MODES["flow"]:
+        found.flow_texts = dict.fromkeys(view.index["transitions"].values(), "")
+    elif mode is MODES["flow"]:
         _fill_rates(found, view, rates)
     elif mode is MODES["tests"]:
         _fill_coverage(found, view, coverage or CoverageFigures())

@@ -136,6 +136,9 @@ def test_those_in_error_are_marked_in_every_mode_and_are_the_figure_and_the_list
 def test_dead_jobs_are_the_failures_of_a_queue(as_, desk):
     page = read(as_("viewer").get(f"{desk}?mode=failures"))
     assert drawing(page).one("a", class_="queue").one(class_="count").text == "1"
+    flows = [text.text for text in drawing(page).all(class_="flow")]
+    assert flows
+    assert not any(flows), "lines have no figure of failures"
 
 
 def test_the_oldest_is_told_with_its_heat(as_, desk):

@@ -63,6 +63,7 @@ export function readings(mode, bounds, value, { tempo, label }) {
     },
     failures: {
       state: (part) => marked(failingIn(part, value), short(failingIn(part, value))),
+      edge: () => NOTHING,
       queue: ({ dead = 0 }) => marked(dead, short(dead)),
     },
     tests: { state: () => NOTHING, edge: kept }, // drawn by the server: tests are reported, not live
