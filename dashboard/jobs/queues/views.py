@@ -20,6 +20,7 @@ from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import View, allows, require, scope_of
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
+from machines.catalog import builtin_machines
 from machines.catalog.queries import count_missing
 from machines.engine import errors
 from machines.jobs import queue_actions as queues
@@ -36,9 +37,8 @@ PER_PAGE = 60  # queues of one page
 def show_all(request: HttpRequest) -> HttpResponse:
     operated = scope_of(request.user, "operate")
     survey = redacted_engine(request).survey()
-    every = [Figures(name, stats) for name, queues in sorted(survey.queues.items()) for stats in queues.values()]
-    if len(every) > PER_PAGE:
-        every.sort(key=lambda one: (-one.depth.dead, one.paused is None, -one.depth.ready, one.route))
+    every = [Figures(name, stats) for name, queues in survey.queues.items() for stats in queues.values()]
+    every.sort(key=_rank)
     page = Paginator(every, PER_PAGE).get_page(request.GET.get("page"))
     recent = recent_times({one.machine for one in page})
     found = [replace(one, recent=recent.get(one.machine, {}).get(one.queue, {})) for one in page]
@@ -58,6 +58,12 @@ def show_all(request: HttpRequest) -> HttpResponse:
         back, own = (("back", "queues"),), [one for one in found if one.machine in operated]
         context["sheets"] = [(one, QueueActions(one, back, f"q{n}").everything()) for n, one in enumerate(own, start=1)]
     return render_page(request, "signalbox/queues/queues.html", context)
+
+
+def _rank(one: Figures) -> tuple[object, ...]:
+    """Return the place of a queue in the list: those in trouble first, idle ones and the product's own last."""
+    depth, is_own = one.depth, one.machine in builtin_machines.NAMES
+    return -depth.dead, one.paused is None, -depth.ready, -(depth.leased + depth.delayed), is_own, one.route
 
 
 @require("view")
