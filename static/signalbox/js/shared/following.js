@@ -6,7 +6,7 @@ import { connectPage, isResting } from "../live/indicator.js";
 import { find, refresh } from "./regions.js";
 
 const EVERY = 10_000; // ms
-const BUSY = 2000; // ms, while something is under way
+const BUSY = 3000; // ms, while something is under way
 const regions = document.body.dataset.follow.split(" ");
 const again = throttle(() => isWritten() || refresh(regions), BUSY);
 let known = false;
