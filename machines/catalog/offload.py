@@ -305,6 +305,7 @@ class Pool:
         """Begin as a process: the helpers of a parent are its own."""
         self._changed = threading.Condition()
         self._at_it: set[str] = set()
+        self._next: set[str] = set()  # those of whom one task waits for the one before
         self._free: list[Helper] = []
         self._out = self._queued = 0
 
@@ -317,10 +318,11 @@ class Pool:
 
     @contextmanager
     def turn(self, who: str) -> Iterator[None]:
-        """Let nothing else of the same person begin meanwhile. Raises AtOnce."""
+        """Let nothing else of the same person begin meanwhile. One more of theirs waits for it, as a page does that is
+        loaded again while its diagram is drawn. Raises AtOnce."""
         with self._changed:
             if who in self._at_it:
-                raise AtOnce
+                self._wait_for_turn(who)
             if who:
                 self._at_it.add(who)
         try:
@@ -328,6 +330,17 @@ class Pool:
         finally:
             with self._changed:
                 self._at_it.discard(who)
+                self._changed.notify_all()
+
+    def _wait_for_turn(self, who: str) -> None:
+        if who in self._next:
+            raise AtOnce
+        self._next.add(who)
+        try:
+            if not self._changed.wait_for(lambda: who not in self._at_it, self._max_wait):
+                raise AtOnce
+        finally:
+            self._next.discard(who)
 
     def end(self) -> None:
         """End the helpers that are free."""
@@ -354,7 +367,7 @@ class Pool:
                 self._out -= 1
                 if helper is not None:
                     self._free.append(helper)
-                self._changed.notify()
+                self._changed.notify_all()
 
     def _take_free(self) -> Helper | None:
         """Take a helper that is free; None where one is to be started. Raises NoHelper."""

@@ -89,7 +89,7 @@ def _write_input(widget: Widget) -> str:
 
 def _write_text_or_empty(widget: Widget) -> str:
     text, box = (_write_input(part) for part in widget["subwidgets"])
-    return f"{text}{SEND_EMPTY}{box} send empty</label>"
+    return f"{text}{SEND_EMPTY}{box} an empty text</label>"
 
 
 WRITERS: dict[str, Callable[[Widget], str]] = {
@@ -140,7 +140,7 @@ class Text(Typed, forms.MultiValueField):
     def compress(self, parts: list[Any]) -> str | None:
         text, is_empty = parts or ("", False)
         if text and is_empty:
-            raise forms.ValidationError('Enter a text or tick "send empty", not both.', code="both")
+            raise forms.ValidationError('Enter a text or tick "an empty text", not both.', code="both")
         return text if text or is_empty else _blank(self)
 
 

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,6 +82,25 @@ def test_one_person_has_one_thing_under_way(pool):
         assert caught.value.facts()["retry_after"] == 1
         assert pool.run("check", json.dumps(DOOR), who="8", cpu=CPU).answer["findings"] == []
     pool.run("check", "{}", who="7", cpu=CPU)
+
+
+def test_one_more_of_a_person_waits_for_the_one_before_and_no_third():
+    patient, order = Pool(1, max_wait=60), []
+
+    def ask() -> None:
+        with patient.turn("7"):
+            order.append("second")
+
+    with patient.turn("7"):
+        thread = threading.Thread(target=ask)
+        thread.start()
+        while not patient._next:
+            time.sleep(0.01)
+        with pytest.raises(AtOnce):
+            patient.run("check", "{}", who="7", cpu=CPU)
+        order.append("first")
+    thread.join(60)
+    assert order == ["first", "second"]
 
 
 def test_when_all_helpers_are_busy_few_wait_and_not_for_long(pool):

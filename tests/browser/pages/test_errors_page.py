@@ -22,6 +22,6 @@ def test_a_retry_of_a_group_is_followed_to_its_end(as_, engine, die, follow):
     progress = page.locator("[data-region=progress]")
     expect(progress).to_contain_text("0 of 3")
     PacedActions(engine).look(FailureAction.objects.get().started + 1000)
-    expect(progress).to_contain_text("3 of 3", timeout=20_000)
-    expect(page.locator("[data-region=jobs]")).to_contain_text("No open jobs.", timeout=20_000)
+    expect(progress).to_contain_text("3 of 3")
+    expect(page.locator("[data-region=jobs]")).to_contain_text("No open jobs.")
     expect(page.locator("[data-region=facts]")).to_contain_text("0 open")
