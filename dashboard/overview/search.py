@@ -170,7 +170,7 @@ def _decode_id(text: str) -> ids.Decoded | None:
 MOST = 20  # rows of one answer
 MOST_OF_A_KIND = 8
 LIMIT, PER = 60, 10  # requests of one person in so many seconds: typing fast needs ten
-ORDER = ("instance", "job", "machine", "place", "queue", "view", "action")
+ORDER = ("instance", "archived instance", "job", "machine", "place", "queue", "view", "action")
 
 
 @require("view")

@@ -65,6 +65,8 @@ def test_the_search_box_finds_it_by_its_id(gone, having, engine):
     assert [(hit.kind, hit.name, hit.of) for hit in listed.context["hits"]] == [("archived instance", "p-1", "parcel")]
     (found,) = client.get("/api/v1/search", {"q": "p-1"}).json()["items"]
     assert (found["kind"], found["url"]) == ("archived instance", PAGE)
+    offered = client.get("/search.json", {"q": "p-1"}).json()["rows"]
+    assert ("archived instance", "p-1", PAGE) in [(row["kind"], row["name"], row["url"]) for row in offered]
     assert client.get("/search/", {"q": "p-"}).context["hits"] == []
     engine.create("parcel", "p-1")  # the id is free again: the living one is opened
     listed = client.get("/search/", {"q": "p-1", "all": "1"})

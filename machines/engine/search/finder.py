@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +37,7 @@ MOST = 2000  # candidates that one call compares, and that one round compares ov
 MAX_ROUNDS = 100  # rounds for one page; a call that was slow has compared a few
 ROUNDS = 3  # times as many are compared for one page; the cursor continues from there
 TEXT_BUDGET = 40_000  # instances that a page of a search for words compares
+TEXT_SECONDS = 1.0  # after which such a page asks no more
 TEXT_LOOK = 250  # of one call: it compares about as many in its slice, and what it lists beyond these is for nothing
 
 
@@ -102,11 +105,13 @@ class Finder:
         found: list[tuple[Position, Instance]] = []
         missing: dict[str, None] = {}
         compared = rounds = 0
+        end = time.monotonic() + TEXT_SECONDS if query.reads_all else math.inf
         while len(found) <= query.limit and not merge.over:
             need = query.limit + 1 - len(found)
             settled = merge.take_settled(need)
             if not settled:
-                if rounds == MAX_ROUNDS or (query.selects and compared >= most):
+                late = rounds and time.monotonic() > end
+                if late or rounds == MAX_ROUNDS or (query.selects and compared >= most):
                     return _make_page(found, merge.bound, query.limit, missing, compared)
                 compared += self._read_places(query, index, merge, need, missing, most - compared)
                 rounds += 1

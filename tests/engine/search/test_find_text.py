@@ -69,12 +69,13 @@ def test_errors_and_the_input_of_open_jobs_are_found(engine):
     assert every(engine, "errand", text=hidden) == []
 
 
-def test_a_page_compares_no_more_than_its_budget_and_the_next_goes_on(orders, monkeypatch):
+@pytest.mark.parametrize("budget", [("TEXT_BUDGET", 100), ("TEXT_SECONDS", -1.0)])
+def test_a_page_compares_no_more_than_its_budget_and_the_next_goes_on(orders, monkeypatch, budget):
     for number in range(300):
         orders.create("order", f"n{number}", {"customer": "Globex"}, now=NOW + 1 + number)
     orders.create("order", "last", {"customer": "Initech"}, now=NOW + 999)
     monkeypatch.setattr(finder, "ROUNDS", 0)
-    monkeypatch.setattr(finder, "TEXT_BUDGET", 100)
+    monkeypatch.setattr(finder, *budget)
     page, looked = orders.find("order", text="initech"), []
     while page.cursor is not None:
         looked.append(page.looked)
