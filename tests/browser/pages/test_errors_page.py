@@ -1,4 +1,4 @@
-"""The page of an error group follows its action, its jobs and its counts by itself."""
+"""The page of an error group follows its action, its jobs and its counts by itself, and keeps what is being written."""
 
 from __future__ import annotations
 
@@ -25,3 +25,20 @@ def test_a_retry_of_a_group_is_followed_to_its_end(as_, engine, die, follow):
     expect(progress).to_contain_text("3 of 3")
     expect(page.locator("[data-region=jobs]")).to_contain_text("No open jobs.")
     expect(page.locator("[data-region=facts]")).to_contain_text("0 open")
+
+
+def test_a_refused_form_stays_while_the_rest_of_the_page_follows(as_, die, follow):
+    die("a", error="order 17 not found")
+    follow()
+    page = as_("supervisor")
+    page.goto(f"/errors/{FailureGroup.objects.get().pk}/")
+    retry = page.locator("form").filter(has=page.get_by_role("button", name="Retry 1 open job"))
+    retry.get_by_label("reason").fill("the provider is back")
+    retry.get_by_label("jobs per second").fill("0")
+    retry.get_by_role("button").click()
+    refused = page.locator("[data-region=actions] form").filter(has=page.locator(".error"))
+    expect(refused).to_be_visible()
+    die("b", error="order 18 not found")
+    follow()
+    expect(page.locator("[data-region=facts]")).to_contain_text("2 open")
+    expect(refused.get_by_label("reason")).to_have_value("the provider is back")

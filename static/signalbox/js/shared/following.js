@@ -1,5 +1,6 @@
 // Keeps the regions that `body[data-follow]` names as the server renders them now. They are reloaded when figures of any machine
-// change, and now and then, since owners, requests and runs are in no live value. What is being filled in stays.
+// change, and now and then, since owners, requests and runs are in no live value. A region that is being filled in stays, and so does
+// one with a form that was refused: the server has its text and its mistake in that one answer alone.
 
 import { throttle } from "./fetcher.js";
 import { connectPage, isResting } from "../live/indicator.js";
@@ -7,8 +8,9 @@ import { find, refresh } from "./regions.js";
 
 const EVERY = 10_000; // ms
 const BUSY = 3000; // ms, while something is under way
-const regions = document.body.dataset.follow.split(" ");
-const again = throttle(() => isWritten() || refresh(regions), BUSY);
+const { follow, page } = document.body.dataset; // `page`: its address where this one took a form, and leads away when it is read
+const regions = follow.split(" ");
+const again = throttle(() => refresh(regions.filter((name) => !isWritten(find(document, name))), page), BUSY);
 let known = false;
 
 connectPage().subscribe("overview", () => {
@@ -24,8 +26,8 @@ function wait() {
   }, document.querySelector("[data-running]") ? BUSY : EVERY);
 }
 
-/** Whether something is being typed in one of the regions, or a menu is open there. */
-function isWritten() {
-  const fields = regions.flatMap((name) => [...(find(document, name)?.querySelectorAll("input, textarea") ?? [])]);
-  return document.querySelector(".more-actions[open]") !== null || fields.some((field) => field.value !== field.defaultValue);
+/** Whether something is being typed in the region, a menu is open there, or a form there was refused. */
+function isWritten(region) {
+  if (region?.querySelector(".more-actions[open], form .error")) return true;
+  return [...(region?.querySelectorAll("input, textarea") ?? [])].some((field) => field.value !== field.defaultValue);
 }
