@@ -1,4 +1,4 @@
-"""A list that stays put while instances move, and figures that follow a search."""
+"""A list that stays put while instances move, figures that follow a search, and a mistake in the line of a search."""
 
 from __future__ import annotations
 
@@ -56,3 +56,13 @@ def test_figures_follow_a_search_and_views_are_kept(page, engine, activation):
     expect(page.locator("tr[data-row]")).to_have_count(3)
     page.get_by_role("link", name="Remove filter actor anna").click()
     expect(page.locator("tr[data-row]")).to_have_count(5)
+
+
+def test_a_mistake_in_the_line_is_in_view_and_the_line_has_the_focus(as_, engine, activation):
+    page = as_("operator", viewport={"width": 390, "height": 844})
+    page.goto("/machines/activation/?query=state:")
+    line = page.get_by_role("combobox", name="Query line")
+    expect(line).to_be_focused()
+    expect(line).to_have_value("state:")
+    mistake = page.get_by_role("alert").filter(has_text="value is missing")
+    expect(mistake).to_be_in_viewport()
