@@ -101,6 +101,7 @@ def test_a_link_a_heading_and_a_picture_that_are_not_there_and_a_page_without_a_
 
 
 @pytest.mark.packages
+@pytest.mark.timeout(1800)
 def test_the_site_of_the_docs(tmp_path: Path, chromium: Browser):
     require_generator()
     earlier = tmp_path / "0.0.9"

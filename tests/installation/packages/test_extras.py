@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.docs.test_examples import block
 from tests.installation.packages.conftest import Environment
 
@@ -84,6 +86,7 @@ for address in ("/ops/", "/ops/machines/parcel/", "/ops/queues/", "/ops/api/v1/m
 """
 
 
+@pytest.mark.timeout(1800)
 def test_each_extra_is_used_and_brings_nothing_of_the_others(
     wheel: Path, environment: Environment, redis_url: str, prefix: str
 ):

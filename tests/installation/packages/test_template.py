@@ -57,6 +57,7 @@ def project(wheel: Path, tmp_path: Path, redis_url: str, prefix: str) -> Project
     return Project(wheel, tmp_path, redis_url, prefix)
 
 
+@pytest.mark.timeout(1800)
 def test_the_template_makes_a_project_that_works(project: Project):
     files = [file for file in project.folder.rglob("*") if file.is_file()]
     assert [file.name for file in files if "{{" in file.read_text() or "pyc" in file.name] == []
