@@ -29,19 +29,26 @@ def states(engine, mirrored) -> list[str]:
     return [one.state for one in engine.find(mirrored.machine)]
 
 
+def compare(work: ReconcileDuty) -> None:
+    """Makes a pass, and those that a slow machine needs to end what it began."""
+    work.once()
+    while any(row.is_running for row in Reconciliation.objects.all()):
+        work.once()
+
+
 def test_a_worker_compares_what_is_due_and_says_what_it_found(engine, mirrored, rows):
     work = ReconcileDuty(engine)
-    work.once()
+    compare(work)
     assert states(engine, mirrored) == ["confirmed"] * 3
     found = Reconciliation.objects.get(machine=mirrored.machine)
     assert (found.is_running, found.read, found.held_until) == (False, 6, None)
     assert found.report["counts"] == {"missing": 3}
     assert found.report["mended"] == 3
     rows.update(state="shipped")
-    work.once()
+    compare(work)
     assert states(engine, mirrored) == ["confirmed"] * 3  # not due for an hour
     Reconciliation.objects.update(ended=timezone.now() - timedelta(hours=2))
-    work.once()
+    compare(work)
     assert states(engine, mirrored) == ["shipped"] * 3
 
 
@@ -50,7 +57,7 @@ def test_a_person_may_ask_and_the_setting_may_say_that_only_people_do(
 ):
     configure(settings, RECONCILE=0)
     work = ReconcileDuty(engine)
-    work.once()
+    compare(work)
     assert Reconciliation.objects.get().begun is None
     address = reverse("signalbox:machine", args=[mirrored.machine])
     engine.publish({"id": mirrored.machine, "initial": "new", "states": {"new": {}, "confirmed": {}}})
@@ -58,7 +65,7 @@ def test_a_person_may_ask_and_the_setting_may_say_that_only_people_do(
     admin_client.post(reverse("signalbox:reconcile", args=[mirrored.machine]))
     assert "admin asked for a comparison" in admin_client.get(address).content.decode()
     assert AuditEntry.objects.get(action="machine.reconcile").outcome == "done"
-    work.once()
+    compare(work)
     page = admin_client.get(address).content.decode()
     assert "mended: 3." in page
     assert "Compare now" in page
