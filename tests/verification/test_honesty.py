@@ -19,7 +19,7 @@ CHARTS = int(os.environ.get("VERIFIED_CHARTS", "4"))
 """Charts of each kind."""
 RUNS, STEPS, BUDGET = 6, 25, 300
 
-pytestmark = [pytest.mark.redis, pytest.mark.timeout(120 + 20 * CHARTS)]
+pytestmark = [pytest.mark.redis, pytest.mark.timeout(120 + 60 * CHARTS)]
 
 KINDS = {
     "plain": Kind(looks=False),
@@ -86,7 +86,7 @@ def test_random_charts(redis_url, kind):
         engine = Engine.from_url(redis_url, prefix=f"t{secrets.token_hex(4)}:")
         try:
             definition = definition_of(chart)
-            findings = engine.verify(definition, budget=BUDGET, seconds=5)
+            findings = engine.verify(definition, budget=BUDGET, seconds=20)
             decided += sum(one.verdict != "undecided" for one in findings)
             source = random.Random(seed)
             for _ in range(RUNS):

@@ -59,6 +59,11 @@ def server_now(engine: Engine) -> int:
     return int(seconds) * 1000 + int(micros) // 1000
 
 
+def ahead(engine: Engine) -> int:
+    """A minute from now: what a step of then makes due is not due for a tick of now, however slow the machine is."""
+    return server_now(engine) + 60_000
+
+
 @pytest.fixture
 def kicked(engine):
     """A machine at which a tick has looked, and its instances a, b, c and d."""
@@ -162,9 +167,9 @@ def test_a_partition_in_which_something_is_wrong_keeps_no_other_waiting(engine):
 
 
 def test_what_is_due_earlier_than_was_told_rings_and_what_is_due_later_does_not(kicked):
-    found = []
+    found, now = [], ahead(kicked)
     for id, event in [("a", "in2000"), ("b", "in3000"), ("c", "in1000"), ("d", "in2000")]:
-        kicked.fire("kick", id, event)
+        kicked.fire("kick", id, event, now=now)
         found.append(rings(kicked))
     assert found == [1, 0, 1, 0]
 
@@ -177,7 +182,7 @@ def test_what_is_far_away_rings_nothing_and_is_known_to_the_next_tick(kicked):
 
 
 def test_a_timer_that_is_disarmed_is_looked_for_once(kicked):
-    kicked.fire("kick", "a", "in1000")
+    kicked.fire("kick", "a", "in1000", now=ahead(kicked))
     kicked.fire("kick", "a", "back")
     soon = int(tick(kicked).due)
     assert tick(kicked, now=soon).due == ""
@@ -185,23 +190,25 @@ def test_a_timer_that_is_disarmed_is_looked_for_once(kicked):
 
 @pytest.mark.parametrize(("lease", "rung"), [(1000, 1), (30_000, 0)])
 def test_a_lease_that_ends_soon_rings(kicked, lease, rung):
+    now = ahead(kicked)
     kicked.enqueue("kick", "work")
-    (job,) = kicked.take("kick", "work", "w", lease=lease)
+    (job,) = kicked.take("kick", "work", "w", lease=lease, now=now)
     assert rings(kicked) == rung
     assert tick(kicked).due == str(job.lease_until)
-    kicked.extend(job, 500)
+    kicked.extend(job, 500, now=now)
     assert rings(kicked) == 1, "it ends earlier now"
     assert tick(kicked).due == str(kicked.job("kick", job.id).lease_until)
 
 
 def test_a_job_that_waits_a_moment_rings(kicked):
-    kicked.enqueue("kick", "work", delay=60_000)
+    kicked.enqueue("kick", "work", delay=600_000)
     assert rings(kicked) == 0
-    later = kicked.enqueue("kick", "work", delay=3000)
+    now = ahead(kicked)
+    later = kicked.enqueue("kick", "work", delay=3000, now=now)
     assert (rings(kicked), tick(kicked).due) == (1, str(kicked.job("kick", later.id).due))
     kicked.enqueue("kick", "other")
-    (job,) = kicked.take("kick", "other", "w", lease=60_000)
-    kicked.fail(job, "no", delay=200)
+    (job,) = kicked.take("kick", "other", "w", lease=60_000, now=now)
+    kicked.fail(job, "no", delay=200, now=now)
     assert (rings(kicked), tick(kicked).due) == (1, str(kicked.job("kick", job.id).due))
 
 
@@ -214,7 +221,9 @@ def test_messages_ring_and_are_there_for_a_tick_if_nobody_delivers_them(engine):
     post(engine, "x", 1)
     post(engine, "x", 2)
     told = tick(engine, "teller")
-    assert (rings(engine, "teller"), told.mail) == (1, 0), "whoever posted them has a moment to deliver them"
+    assert rings(engine, "teller") == 1
+    late = server_now(engine) >= before + 250
+    assert told.mail == 0 or late, "whoever posted them has a moment to deliver them"
     assert before < int(told.due) <= server_now(engine) + 250
     deadline = time.monotonic() + 60
     while engine.drive(["noter", "teller"], look=False).moved == 0:
@@ -235,7 +244,7 @@ def test_a_step_that_fails_rings_nothing_and_the_next_one_is_heard_all_the_same(
 
 def test_what_another_look_finds_earlier_rings(kicked):
     """Behind the back of the library, as after a restore."""
-    due = server_now(kicked) + 2000
+    due = server_now(kicked) + 4500
     kicked.client.zadd(kicked.keys.partition("kick").timers, {"a1a1:a": due})
     assert (tick(kicked).due, rings(kicked)) == ("", 0)
     assert (tick(kicked, look="look").due, rings(kicked)) == (str(due), 1)
@@ -256,11 +265,11 @@ def test_a_bell_says_when_something_is_due(kicked):
 
 
 def test_a_list_is_rung_for_those_who_wait_on_it_and_for_no_others(kicked):
-    clock = kicked.keys.partition("kick").clock
-    kicked.fire("kick", "a", "in3000")
+    clock, now = kicked.keys.partition("kick").clock, ahead(kicked)
+    kicked.fire("kick", "a", "in3000", now=now)
     assert kicked.client.llen(clock) == 0
     wait_on_lists(kicked, "kick")
-    kicked.fire("kick", "b", "in2000")
+    kicked.fire("kick", "b", "in2000", now=now)
     assert kicked.client.llen(clock) == 1
     kicked.client.delete(clock)
     kicked.tick("kick")
@@ -321,7 +330,7 @@ def test_a_clock_that_was_set_back_knows_nothing(kicked):
 
 def test_a_sweep_puts_a_memory_right_that_was_wrong(kicked):
     partition = kicked.keys.partition("kick")
-    due = server_now(kicked) + 2000
+    due = server_now(kicked) + 4500
     kicked.client.zadd(partition.timers, {"a1a1:a": due})
     kicked.sweep("kick")
     assert (rings(kicked), tick(kicked).due) == (1, str(due))
@@ -355,7 +364,10 @@ def test_a_job_that_cannot_be_taken_back_keeps_those_behind_it_from_nothing(engi
     history = engine.keys.partition("errand").history(stuck.instance)
     engine.client.delete(history)
     engine.client.set(history, "foreign")
-    assert tick(engine, "errand", now=NOW + 1500)[2:5] == (1, "", str(NOW + 7000))
+    told = tick(engine, "errand", now=NOW + 1500)
+    while told.due == str(NOW + 1500):  # a slow call leaves some to the next
+        told = tick(engine, "errand", now=NOW + 1500)
+    assert told[3:5] == ("", str(NOW + 7000))
     assert engine.job("errand", other.id).place == "handled"
     engine.client.delete(history)
     assert tick(engine, "errand", now=NOW + 7000).jobs == 1

@@ -4,6 +4,7 @@ import pytest
 import redis
 from django.test import Client
 
+from dashboard.serving.health import HealthChecks
 from dashboard.serving.sessions import SessionStore
 from dashboard.shared.errors import redis_outage
 from machines.engine.errors import EngineUnavailable
@@ -12,13 +13,15 @@ from tests.configuration import configure
 
 
 @pytest.fixture
-def server(tmp_path, prefix, settings, db):
-    """A server the test may stop, with the site pointed at it."""
+def server(tmp_path, prefix, settings, monkeypatch, db):
+    """A server the test may stop, with the site pointed at it. Health is always looked at: no answer is that of the
+    look before."""
     from dashboard.site import stores
 
     server = Server(tmp_path / "own").start()
     configure(settings, REDIS_URL=server.url)
     settings.CACHES = stores.caches(server.url, prefix)
+    monkeypatch.setattr(HealthChecks, "FRESH", 0.0)
     yield server
     server.stop()
 

@@ -47,6 +47,7 @@ async def socket(kiln: Engine) -> AsyncIterator[Socket]:
 
 async def test_counts_are_of_leaves_and_the_total_is_of_instances(kiln: Engine, socket: Socket) -> None:
     await socket.subscribe("machine:kiln", "overview")
+    await socket.until(lambda screen: "kiln" in screen.values.get("overview", {}).get("machines", {}))
     await socket.sees("machine:kiln", total=2, timers=0)
     kiln.fire("kiln", "one", "light")
     await socket.sees("machine:kiln", total=2, timers=1, overdue=0)
