@@ -114,8 +114,14 @@ class Socket(ApplicationCommunicator):
         return self.screen.show(message["text"])
 
     async def until(self, holds: Callable[[Screen], Any]) -> None:
+        def is_held() -> bool:
+            try:
+                return bool(holds(self.screen))
+            except KeyError:  # nothing of a topic has come yet
+                return False
+
         async def wait() -> None:
-            while not holds(self.screen):
+            while not is_held():
                 assert self.closed is None, f"closed with {self.closed}"
                 await self.step()
 
