@@ -213,13 +213,14 @@ def test_what_a_killed_run_left_between_two_partitions_is_brought_into_force(eng
     with pytest.raises(KeyboardInterrupt):
         killed.run()
     gone = [id for id in ids if id not in homes(fresh, "door", 4)]
-    assert len(gone) == sum(choose_partition(id, 4) != 0 for id in ids)
+    moving = sum(choose_partition(id, 4) != 0 for id in ids)
+    assert 0 < len(gone) <= moving  # a slow call takes fewer
     assert Repartition(engine.client, engine.keys, "door", 4).rescue() == 0  # a run may be alive
     engine.client.delete(engine.keys.growth_alive("door"))
     assert Repartition(engine.client, engine.keys, "door", 4).rescue() == len(gone)
     assert [late.get("door", id).revision for id in ids] == [1] * 20
     done = grow(engine, "door", 4)
-    assert (done.report.moved, done.report.finished) == (0, True)
+    assert (done.report.moved, done.report.finished) == (moving - len(gone), True)
 
 
 def test_a_caller_of_an_instance_between_two_partitions_waits_for_no_command(engine, late):
