@@ -48,7 +48,7 @@ bench-room: ## the operator's room with a million instances: pages, sockets, bro
 	@.ci/venv requirements-dev.txt && exec $(PY) -m benchmarks.room $(ARGS)
 
 screenshots: ## every page of a site with sample work, light, dark and phone, as PNGs: ARGS=folder
-	@.ci/venv requirements-dev.txt && exec $(PY) manage.py screenshots $(ARGS)
+	@.ci/venv requirements-dev.txt && exec $(PY) -m tests.docs.screenshots $(ARGS)
 
 docs: ## the docs as a site with search: build/docs/index.html; a broken link is an error
 	@.ci/docs build/docs
@@ -62,8 +62,8 @@ audit: ## has an installed package a known hole? Fails as well where nobody coul
 bench-cluster: ## one server and a cluster of 3 + 3 nodes: steps, find, failover, resharding, idle workers, pages
 	@.ci/venv requirements-dev.txt && exec $(PY) -m benchmarks.cluster $(ARGS)
 
-wheel: ## the package: dist/signalbox-*.whl and the sdist
-	@.ci/build dist
+wheel: ## the package: dist/signalbox-*.whl, the sdist, and sbom.cdx.json
+	@.ci/build dist && .ci/release dist --only-sbom
 
 release: ## dist/ as it is published: wheel, sdist, SBOM, attestation, table of upgrades
 	@git diff --quiet HEAD || { echo "release: commit first; a release is a commit" >&2; exit 1; }

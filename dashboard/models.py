@@ -14,8 +14,9 @@ from django.urls import Resolver404
 
 from dashboard.site.mount_point import find_page, mount_path
 from machines.catalog import redaction
-from machines.engine import SignalboxError
-from machines.people.permissions import Forbidden, allows, anywhere, scope_of
+from machines.engine import BadInput, SignalboxError
+from machines.instances.query_line import read_line, split_line
+from machines.people.permissions import allows, anywhere, scope_of
 
 MOST = 100  # views of one person
 PAGES = ("overview", "machine", "queues", "queue", "workers", "audit")
@@ -52,13 +53,6 @@ class SavedView(models.Model):
             raise ValidationError({"name": f"{MOST} views per person is the maximum: delete one"})
         super().save(*args, **kwargs)
 
-    @classmethod
-    def for_all(cls, owner: Any, page: str, query: str) -> SavedView:
-        """Return a view that is not kept, by the rules of a shared one. Raises ValidationError."""
-        view = cls(owner=owner, name="a link", page=page, query=query, shared=True)
-        view.clean_fields()
-        return view
-
     @property
     def url(self) -> str:
         path = mount_path().rstrip("/") + self.page
@@ -68,13 +62,6 @@ class SavedView(models.Model):
     def address(self) -> str:
         """``url``, and of a machine's page its list."""
         return f"{self.url}#instances" if self.machine else self.url
-
-    def demand(self, user: Any) -> None:
-        """Raise Forbidden if the user may not open the page: the rule of ``visible_to`` for one view."""
-        right = "audit" if self.page == AUDIT else "view"
-        scope = scope_of(user, right)
-        if not (self.machine in scope if self.machine else scope):
-            raise Forbidden(right, self.machine)
 
     def clean(self) -> None:
         """Check that the page is one of ours; write the query anew, without the position in a list."""
@@ -90,9 +77,11 @@ class SavedView(models.Model):
         self.name = self.name.replace("\0", "").strip()  # PostgreSQL takes none
         try:
             self._demand_findable(not self.shared)
-        except redaction.Concealed as error:
+        except BadInput as error:
             message = "a view that filters by a sensitive field or by an error text cannot be shared"
-            raise ValidationError({"shared": message}) from error
+            raise ValidationError(
+                {"shared": message if isinstance(error, redaction.Concealed) else str(error)}
+            ) from error
 
     def hides_from(self, user: Any, reveal: bool) -> bool:
         """Return whether its terms hold what is hidden from a person who is not its owner: a field may have been marked
@@ -106,12 +95,17 @@ class SavedView(models.Model):
         return False
 
     def _demand_findable(self, reveal: bool) -> None:
-        """Raise Concealed if its terms would reveal the content of a sensitive field or of a handler's error."""
-        terms = parse_qsl(self.query)
+        """Raise Concealed if its terms would reveal the content of a sensitive field or of a handler's error, BadInput
+        for a filter that cannot be read."""
+        if reveal or not self.machine:
+            return
+        terms = [(name, text.strip()) for name, text in parse_qsl(self.query)]
+        terms += [term for name, text in terms if name == "query" for term in read_line(text).items()]
         fields = [text for name, text in terms if name == "by"]
-        errors = [text.strip() for name, text in terms if name in ("error", "text")]
+        fields += [term.key for name, text in terms if name == "data" for term in split_line(text)]
+        errors = [text for name, text in terms if name in ("error", "text")]
         for error in errors or [""]:
-            redaction.demand_findable(reveal or not self.machine, self.machine, fields, error)
+            redaction.demand_findable(False, self.machine, fields, error)
 
     def clean_fields(self, exclude: Any = None) -> None:
         self.clean()
@@ -141,8 +135,9 @@ class SavedView(models.Model):
 
 
 class Preferences(models.Model):
-    """The theme, time zone, clock, live updates and keyboard shortcuts of a person. Without them the site's time zone
-    counts, and the page offers the browser's once. What machines read stays in UTC."""
+    """The theme, time zone, clock, live updates and keyboard shortcuts of a person, and whether they ended the tour.
+    Without them the site's time zone counts, and the page offers the browser's once. What machines read stays in
+    UTC."""
 
     class Clock(models.IntegerChoices):
         DAY = 24, "24 hours: 14:05"
@@ -160,6 +155,7 @@ class Preferences(models.Model):
     clock = models.PositiveSmallIntegerField(choices=Clock.choices, default=Clock.DAY)
     calm = models.BooleanField(default=False)  # pages change every few seconds, and nothing on them moves
     theme = models.CharField(max_length=5, choices=Theme.choices, default=Theme.SYSTEM, blank=True)
+    toured = models.BooleanField(default=False, db_default=False)  # the tour of the demo is over
     keys = models.BooleanField(default=True)  # single letters are shortcuts
 
     class Meta:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from zoneinfo import available_timezones
 
 from dashboard.serving.middleware.content_security_policy import DIRECTIVES
-from dashboard.site import home, stores
+from dashboard.site import home, sign_in, stores
 from dashboard.site.environment import of_process
 from machines.conf.table import SETTINGS
 
@@ -18,6 +18,7 @@ _env = of_process()
 _home = SETTINGS["HOME"].kind.read("SIGNALBOX_HOME", _env.text("SIGNALBOX_HOME", str(home.find_home())))
 DEBUG = _env.flag("DEBUG")
 SECRET_KEY = _env.secret("SECRET_KEY") or home.secret_key(_home)
+SECRET_KEY_FALLBACKS = _env.secret("SECRET_KEY_FALLBACKS").split()
 
 # Who may call us, and by which name.
 ALLOWED_HOSTS = _env.words("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
@@ -32,8 +33,14 @@ DATABASES = {"default": stores.database(_env.url("DATABASE_URL", "", stores.DATA
 CACHE_URL = _env.url("CACHE_URL", "", stores.REDIS_SCHEMES) or SIGNALBOX["REDIS_URL"]
 CACHES = stores.caches(CACHE_URL, SIGNALBOX["PREFIX"])
 SESSION_ENGINE = stores.session_engine(_env.choice("SIGNALBOX_SESSIONS", "", ["redis", "sql", ""]), CACHE_URL)
-SESSION_COOKIE_AGE = 14 * 86400  # seconds
+SESSION_COOKIE_AGE = SIGNALBOX["SESSION_MAX"]
+_LIMITED = SIGNALBOX["SESSION_IDLE"] or SETTINGS["SESSION_MAX"].default != SESSION_COOKIE_AGE
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Sign-in beside passwords: the settings of django-allauth, where SIGNALBOX_SIGN_IN asks for any.
+SIGN_IN_APPS: list[str] = []
+globals().update(sign_in.read_mail(_env))
+globals().update(sign_in.read(_env, f"{SIGNALBOX['LOGIN_ATTEMPTS']}/{SIGNALBOX['LOGIN_WINDOW']}s/key"))
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -47,6 +54,7 @@ INSTALLED_APPS = [
     "machines",
     "dashboard",
     *(["dashboard.examples"] if SIGNALBOX["EXAMPLES"] else []),
+    *SIGN_IN_APPS,
 ]
 MIDDLEWARE = [
     "dashboard.serving.middleware.request_ids.RequestIds",
@@ -60,9 +68,11 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    *(["dashboard.serving.middleware.session_limits.SessionLimits"] if _LIMITED else []),
     "dashboard.shared.times.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "dashboard.serving.middleware.audit_context.AuditContext",
+    *(["allauth.account.middleware.AccountMiddleware"] if SIGN_IN_APPS else []),
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "dashboard.shared.errors.redis_outage.RedisOutageMiddleware",
     "dashboard.shared.errors.pages.EngineErrorMiddleware",

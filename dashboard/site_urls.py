@@ -16,10 +16,18 @@ favicon = RedirectView.as_view(
 
 admin.site.site_header = admin.site.site_title = "Signalbox"  # of our own site; a project keeps its own
 
+if settings.SIGN_IN_APPS:
+    from dashboard.account.sign_in.views import lead_to_login as _login
+
+    _sign_in = [path("accounts/", include("dashboard.account.sign_in.urls"))]
+else:
+    _login, _sign_in = throttle(admin.site.login), []
+
 urlpatterns = [
-    path("admin/login/", throttle(admin.site.login), name="admin-login"),  # the admin's own, throttled
+    path("admin/login/", _login, name="admin-login"),
     path("admin/", admin.site.urls),
     path("favicon.ico", favicon, name="favicon"),
+    *_sign_in,
     path("", include("dashboard.urls")),
 ]
 

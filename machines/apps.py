@@ -37,7 +37,7 @@ class MachinesConfig(AppConfig):
         from machines.integrations.attached import calls
         from machines.integrations.binding.checks import check_machines
         from machines.integrations.tasks import checks  # noqa: F401  registers the system check
-        from machines.people import account_audit
+        from machines.people import account_audit, sign_in_times
         from machines.people.roles import after_migrate
         from machines.worker import handler_checks  # noqa: F401  registers the system checks
 
@@ -46,6 +46,7 @@ class MachinesConfig(AppConfig):
         from .signals import send_refusal
 
         account_audit.connect()
+        sign_in_times.connect()
         if send_refusal not in refusal_listeners:
             refusal_listeners.append(send_refusal)
         mirrors.register(calls)

@@ -28,8 +28,8 @@ from machines.retention.duty import RetentionDuty
 from machines.schedules.declarations import Declarations
 from machines.statistics import writing
 from machines.statistics.recording import Sampler
-from machines.statistics.scoreboards import ScoreboardUpdate
 from machines.versions import plans
+from machines.webhooks.audit_stream import AuditStream
 from machines.webhooks.fan_out import FanOut, prune
 from machines.webhooks.sender import Sender
 from machines.worker.duties.engine_duties import make_engine_duties
@@ -45,10 +45,10 @@ DUTIES: Mapping[str, str] = MappingProxyType(
         "activity": "counts active instances",
         "alarms": "records which alarms are raised and cleared, lets snoozes expire, and sends alarms by their routes",
         "approvals": "expires approval requests",
+        "audit stream": "sends new audit entries to the receivers of SIGNALBOX_AUDIT_STREAM",
         "catalog": "records versions that scripts published, and redraws old diagrams",
-        "boards": "updates the scoreboards once a minute",
         "error digest": "sends the digest of the error inbox",
-        "failure actions": "re-drives or skips the jobs of a failure group at its rate",
+        "failure actions": "retries or skips the jobs of a failure group at its rate",
         "failures": "groups dead jobs for the error inbox",
         "growth": "finishes moves between partitions that a killed `machine repartition` has left half done",
         "indexer": "builds new data indexes",
@@ -94,8 +94,8 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
         "activity": ActivityCounter(engine),
         "alarms": DatabaseDuty(_care_for_alarms, pause=10.0, message="alarms cannot be recorded: %s"),
         "approvals": DatabaseDuty(approvals.expire, pause=30.0, message="requests cannot be closed: %s"),
-        "catalog": DatabaseDuty(partial(_keep_catalog, {}), pause=15.0, message="versions cannot be recorded: %s"),
-        "boards": ScoreboardUpdate(engine),
+        "audit stream": AuditStream(),
+        "catalog": DatabaseDuty(CatalogUpdate(), pause=15.0, message="versions cannot be recorded: %s"),
         "error digest": DatabaseDuty(error_digest.send_due, pause=60.0, message="the error digest cannot be made: %s"),
         "failure actions": failures.PacedActions(engine),
         "failures": failures.FailureFollower(engine),
@@ -122,6 +122,11 @@ def make_shared_duties(engine: Engine) -> dict[str, Duty]:
     }
 
 
+def write_columns(engine: Engine) -> None:
+    """Write the states of rows, for a worker that ends with its work; where another worker has a field, it does so."""
+    Projection(engine, wait=0.0).finish()
+
+
 def report_stopped(rollout: Rollout) -> None:
     """Write the audit entry of a roll-out that its guard stopped."""
     detail = {"version": rollout.version, "base": rollout.base, "figures": rollout.figures}
@@ -144,9 +149,18 @@ def _care_for_alarms() -> None:
     routes.declare()
 
 
-def _keep_catalog(known: dict[str, str]) -> None:
-    publishing.adopt_published(known)
-    publishing.redraw()
+class CatalogUpdate:
+    """Records published versions. Diagrams of another release are redrawn until none is left, and looked for again when
+    something was published."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self._is_drawn = False
+
+    def __call__(self) -> None:
+        is_news = publishing.adopt_published(self._known)
+        if is_news or not self._is_drawn:
+            self._is_drawn = publishing.redraw() == 0
 
 
 def _prune_tables() -> None:

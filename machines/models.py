@@ -1,8 +1,8 @@
 """The tables of this app, gathered from its rooms: Django reads them here, and projects import them from here."""
 
 from machines.alarms.models import AlarmEvent, AlarmNotice, AlarmRoute, AlarmState
-from machines.approvals.models import Approval
-from machines.audit.models import AuditEntry, AuditIsAppendOnly
+from machines.approvals.models import Approval, ApprovalVote
+from machines.audit.models import AuditEntry, AuditHead, AuditIsAppendOnly, AuditReceiver
 from machines.catalog.models import (
     Draft,
     Editing,
@@ -25,10 +25,13 @@ __all__ = [
     "AlarmRoute",
     "AlarmState",
     "Approval",
+    "ApprovalVote",
     "ArchiveTotal",
     "ArchivedInstance",
     "AuditEntry",
+    "AuditHead",
     "AuditIsAppendOnly",
+    "AuditReceiver",
     "Delivery",
     "Draft",
     "Editing",

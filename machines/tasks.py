@@ -1,4 +1,5 @@
-"""The backend for Django's tasks framework, under the name that ``TASKS`` uses. Its code is in ``integrations.tasks``.
+"""The backend for Django's tasks framework, under the name that ``TASKS`` uses, and flows. Their code is in
+``integrations.tasks``.
 
 Other programs import a module ``tasks`` of each installed app, so this one imports the framework only on demand.
 """
@@ -8,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .integrations.tasks import SignalboxBackend, get_job
+    from .integrations.tasks import PREVIOUS, SignalboxBackend, call, chain, chord, get_flow, get_job, group
 
-__all__ = ["SignalboxBackend", "get_job"]
+__all__ = ["PREVIOUS", "SignalboxBackend", "call", "chain", "chord", "get_flow", "get_job", "group"]
 
 
 def __getattr__(name: str) -> Any:

@@ -37,7 +37,8 @@ from dashboard.serving.middleware import request_ids
 from dashboard.site import stores
 from machines.connections import engine_at_hand
 from machines.engine.connection import library_loader, retries
-from machines.server import Cluster, Server
+from machines.server import Server
+from tests.clusters import Cluster
 from tests.configuration import configure
 
 from . import once

@@ -295,7 +295,7 @@ ACT_FOR_NOBODY = {
     "dashboard.management": "commands of the operator of the site",
     "dashboard.demo": "traffic of the demo",
     "dashboard.examples.handlers": "handlers of the demo, in a worker",
-    "dashboard.examples.patterns.section": "shows what the patterns of the demo keep in Redis",
+    "dashboard.examples.patterns": "shows what the patterns of the demo keep in Redis",
 }
 
 

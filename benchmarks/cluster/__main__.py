@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks import report
 from benchmarks.report import Section
 from benchmarks.stage import server
-from machines.server.cluster import Cluster
+from tests.clusters import Cluster
 
 from . import calls, finds, idle, pages, slices, timelines
 from .place import Place

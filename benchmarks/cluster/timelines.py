@@ -16,7 +16,7 @@ from benchmarks.report import Aim, Row, Section
 from machines.engine import Engine, SignalboxError
 from machines.engine.errors import EngineUnavailable
 from machines.engine.keys import crc16
-from machines.server.cluster import Cluster
+from tests.clusters import Cluster
 
 from .place import Place
 

@@ -1,4 +1,5 @@
-"""What Chromium makes of the pages: when something shows, how much script it takes, whether anything moves."""
+"""What Chromium makes of the pages: when something shows, how much script it takes, whether anything moves, and how
+soon a click or a key shows."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import shutil
 import threading
 from dataclasses import dataclass
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.report import Aim, Row, Section
 from benchmarks.site import Site
@@ -17,7 +18,8 @@ from .fleet import Member
 
 ROUNDS = 5
 WATCHED = 4.0  # seconds that counts change under the eyes of the page
-PAINT, SCRIPT, SHIFT = 250.0, 120.0, 0.001  # ms, kB, the sum of layout shifts
+PAINT, SCRIPT, SHIFT, INTERACTION = 250.0, 120.0, 0.001, 100.0  # ms, kB, the sum of layout shifts, ms
+KEYS = ("p", "p", "Control+k", *"order", "Escape", "?", "Escape")  # freeze, go on, search, the list of keys
 OBSERVER = """window.shifts = 0; window.moved = new Set(); new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
         if (entry.hadRecentInput) continue;
@@ -25,7 +27,10 @@ OBSERVER = """window.shifts = 0; window.moved = new Set(); new PerformanceObserv
         for (const { node } of entry.sources) {
             window.moved.add((node?.parentElement?.className ?? "") + " > " + (node?.className || node?.nodeName));
         }
-    } }).observe({ type: "layout-shift", buffered: true });"""
+    } }).observe({ type: "layout-shift", buffered: true });
+    window.slowest = 0; new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) window.slowest = Math.max(window.slowest, duration);
+    }).observe({ type: "event", durationThreshold: 16 });"""
 PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1"
 SCRIPTS = """performance.getEntriesByType("resource").filter((entry) => entry.name.includes(".js"))
     .reduce((all, entry) => all + entry.decodedBodySize, 0)"""
@@ -33,12 +38,14 @@ SCRIPTS = """performance.getEntriesByType("resource").filter((entry) => entry.na
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """ms, bytes before they are packed, the sum of all layout shifts, and what moved."""
+    """ms, bytes before they are packed, the sum of all layout shifts, what moved, and ms from the slowest click or key
+    to the frame that shows it; 0 below 16."""
 
     paint: float
     script: int
     shift: float
     moved: list[str]
+    slowest: float
 
 
 def section(site: Site, url: str, members: list[Member]) -> Section:
@@ -61,11 +68,13 @@ def section(site: Site, url: str, members: list[Member]) -> Section:
             found = _looked(browser, site, url, desk.name, address)
             note = f"{found.script / 1000:.0f} kB of script, layout shift {found.shift:.4f}"
             note += f" ({', '.join(found.moved)})" if found.moved else ""
+            note += f", slowest interaction {found.slowest:.0f} ms"
             rows.append(Row(title, found.paint, note=note, unit="ms"))
             aims += [
                 Aim(f"{title}, ms to the first paint", PAINT, found.paint, at_most=True),
                 Aim(f"{title}, kB of script", SCRIPT, found.script / 1000, at_most=True),
                 Aim(f"{title}, layout shift while counts change", SHIFT, found.shift, at_most=True),
+                Aim(f"{title}, ms of the slowest interaction", INTERACTION, found.slowest, at_most=True),
             ]
         browser.close()
     note = f"Median of {ROUNDS} visits with an empty cache; shifts over {WATCHED:.0f} s while steps are fired."
@@ -74,7 +83,7 @@ def section(site: Site, url: str, members: list[Member]) -> Section:
 
 def _looked(browser: Browser, site: Site, url: str, machine: str, address: str) -> Seen:
     paints: list[float] = []
-    script, shift, moved = 0, 0.0, []
+    script, shift, moved, slowest = 0, 0.0, [], 0.0
     for round in range(ROUNDS):
         context = browser.new_context(viewport={"width": 1400, "height": 1000}, base_url=site.address)
         name, _, value = site.cookies[0].partition("=")
@@ -90,8 +99,19 @@ def _looked(browser: Browser, site: Site, url: str, machine: str, address: str) 
                 page.wait_for_timeout(WATCHED * 1000)
             script, shift = page.evaluate(SCRIPTS), page.evaluate("window.shifts")
             moved = page.evaluate("[...window.moved]")
+            slowest = _interact(page)
         context.close()
-    return Seen(sorted(paints)[ROUNDS // 2], script, shift, moved)
+    return Seen(sorted(paints)[ROUNDS // 2], script, shift, moved, slowest)
+
+
+def _interact(page: Page) -> float:
+    for key in KEYS:
+        page.keyboard.press(key)
+        page.wait_for_timeout(150)
+    for summary in page.locator("main summary:visible").all()[:3]:
+        summary.click()
+    page.wait_for_timeout(300)
+    return page.evaluate("window.slowest")
 
 
 class _firing:

@@ -1,5 +1,5 @@
 """The caller's account: sessions of API tokens (a short-lived credential in place of the token, with data of its own),
-the handover note, saved views and shared links."""
+the handover note and saved views."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
 from ninja import Status
-from pydantic import AliasPath, Field
+from pydantic import Field
 
 from dashboard.api.framework import openapi
 from dashboard.api.framework.operation import Group, actor_of, caller_of
@@ -23,9 +22,6 @@ from machines.people import actions, notes, tokens
 from machines.people.notes import MAX_TEXT, Note
 from machines.people.permissions import RIGHTS
 from machines.people.tokens import LEAST_TTL, LIFETIME, MAX_TTL, TTL
-
-from . import presenters
-from .presenters import Link
 
 sessions_group = Group(
     "sessions", "Sessions: short-lived credentials with data of their own, used in place of the token.", recorded=False
@@ -242,82 +238,10 @@ def write(request: HttpRequest, response: HttpResponse, body: NoteWriting) -> No
     return note
 
 
-links_group = Group("links", "Shared links to filtered pages, valid for a week.", recorded=False)
-
-
-class LinkOut(Out):
-    id: str = Field(
-        validation_alias="handle", description="its public name; it stays when the link gets another address"
-    )
-    page: str = Field(validation_alias=AliasPath("view", "page"))
-    query: str = Field(validation_alias=AliasPath("view", "query"))
-    made: Ms
-    expires: Ms
-
-
-class LinkMadeOut(LinkOut):
-    url: str = Field(description="what to send to people; it cannot be shown again")
-
-
-class LinksOut(Out):
-    items: list[LinkOut]
-
-
-class Linking(Body):
-    page: str = Field(max_length=300, description="the path of a page that only shows")
-    query: str = Field("", max_length=2000)
-
-
-class LinkGone(Out):
-    id: str
-
-
 def _describe_mistake(error: ValidationError, body: type[Body]) -> Mistaken:
     """Return the first error of a model, at the member of the body that has its name."""
     name, texts = next(iter(error.message_dict.items()))
     return Mistaken(" ".join(texts), *([name] if name in body.model_fields else []))
-
-
-def _describe_with_url(request: HttpRequest, link: Link) -> LinkMadeOut:
-    return LinkMadeOut.build(link, url=request.build_absolute_uri(reverse("signalbox:link", args=[link.token])))
-
-
-@links_group.get("/links", id="listLinks", right="view", answers=LinksOut, summary="List your links")
-def list_own(request: HttpRequest) -> dict[str, Any]:
-    """List links to pages the caller may open; the one that ends first in front."""
-    actor = actor_of(request)
-    scope = actor.scope("view")
-    found = [link for link in presenters.list_links(actor.user) if not link.view.machine or link.view.machine in scope]
-    return {"items": found}
-
-
-@links_group.post(
-    "/links", id="makeLink", right="view", once=False, answers={201: LinkMadeOut}, refusals=(409,),
-    summary="Create a link",
-    example={"page": "/machines/payment/", "query": "state=paying&older=1h"},
-)  # fmt: skip
-def make_link(request: HttpRequest, body: Linking) -> Status[LinkMadeOut]:
-    """Make a link that opens the page for every account that may open it, until `expires`."""
-    try:
-        made = presenters.make_link(actor_of(request).user, body.page, body.query)
-    except ValidationError as error:
-        raise _describe_mistake(error, Linking) from None
-    return Status(201, _describe_with_url(request, made))
-
-
-@links_group.post(
-    "/links/{str:link}/renew", id="renewLink", right="view", once=False, answers=LinkMadeOut, summary="Renew a link"
-)
-def renew(request: HttpRequest, link: str) -> LinkMadeOut:
-    """Replace the address. The former one opens nothing from here on; its end stays."""
-    return _describe_with_url(request, presenters.renew_link(actor_of(request).user, link))
-
-
-@links_group.delete("/links/{str:link}", id="revokeLink", right="view", answers=LinkGone, summary="Revoke a link")
-def revoke_link(request: HttpRequest, link: str) -> dict[str, str]:
-    if not presenters.revoke_link(actor_of(request).user, link):
-        raise Http404("Link not found.")
-    return {"id": link}
 
 
 views_group = Group("views", "Saved views: named filters of a list.", recorded=False)

@@ -45,7 +45,7 @@ class LoginAttempt:
 
     def __init__(self, request: HttpRequest) -> None:
         self.request = request
-        self.typed = request.POST.get("username", "")
+        self.typed = request.POST.get("username") or request.POST.get("login", "")
         self.keys = {BY_ADDRESS: network_of(request.META.get("REMOTE_ADDR") or ""), BY_NAME: digest_of(self.typed)}
 
     def wait(self) -> float:
@@ -63,10 +63,9 @@ class LoginAttempt:
         if get_throttle().count(WARNED, f"{name} {self.keys[name]}", limit=1, per=per).allowed:
             self.write("login.throttled", REFUSED, by=name.rpartition(".")[2])
 
-    def record_success(self) -> None:
-        """Record the login in the audit and reset the limit of the name. The limit of the address stays."""
+    def reset(self) -> None:
+        """Reset the limit of the name. The limit of the address stays."""
         get_throttle().forget(BY_NAME, self.keys[BY_NAME])
-        record(self.request.user, "login", outcome=DONE, source=source_of(self.request))
 
     def write(self, action: str, outcome: str, **detail: str) -> None:
         model = get_user_model()
@@ -75,8 +74,9 @@ class LoginAttempt:
         record(actor, action, outcome=outcome, source=source_of(self.request), detail=detail)
 
 
-def throttle(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Wrap a login view: its POSTs are counted, answered with a 429 once there are too many, and audited."""
+def throttle(view: Callable[..., HttpResponse], *, records: bool = True) -> Callable[..., HttpResponse]:
+    """Wrap a login view: its POSTs are counted, answered with a 429 once there are too many, and audited. ``records``:
+    a redirect is a login; otherwise the view has more steps and records logins itself."""
 
     @sensitive_post_parameters()
     @wraps(view)
@@ -86,7 +86,7 @@ def throttle(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         attempt = LoginAttempt(request)
         try:
             with logins.one(attempt.keys[BY_ADDRESS]):
-                return _log_in(attempt, view, *args, **kwargs)
+                return _log_in(attempt, view, records, *args, **kwargs)
         except TooManyLogins:
             return answer_concurrent(request)
         except EngineUnavailable as error:
@@ -95,12 +95,16 @@ def throttle(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     return admit
 
 
-def _log_in(attempt: LoginAttempt, view: Callable[..., HttpResponse], *args: Any, **kwargs: Any) -> HttpResponse:
+def _log_in(
+    attempt: LoginAttempt, view: Callable[..., HttpResponse], records: bool, *args: Any, **kwargs: Any
+) -> HttpResponse:
     if wait := attempt.wait():
         return answer_throttled(attempt.request, wait)
     response = view(attempt.request, *args, **kwargs)
     if response.status_code == 302:
-        attempt.record_success()
+        attempt.reset()
+        if records:
+            record(attempt.request.user, "login", outcome=DONE, source=source_of(attempt.request))
     else:
         attempt.write("login.failed", REFUSED)
     return response

@@ -1,4 +1,4 @@
-"""A person's own pages: preferences, rights, saved views, shared links, API tokens and their sessions."""
+"""A person's own pages: preferences, rights, saved views, API tokens and their sessions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,12 @@ from dashboard.shared.form_views import go_back
 from dashboard.shared.permissions import MEANINGS, require, rights_of, scope_of
 from dashboard.shared.rendering import render_page
 from machines.models import Token
-from machines.patterns import Full, Gone
 from machines.people import actions as tokens
 from machines.people.actor import Actor
 from machines.people.tokens import Unmakeable
 
-from . import presenters
 from .forms import PreferencesForm, TokenForm
-from .presenters import Link, list_rights, sessions_of
+from .presenters import list_rights, sessions_of
 
 
 @login_required
@@ -83,79 +81,25 @@ def choose_theme(request: HttpRequest) -> HttpResponse:
     return response
 
 
+@require_POST
+@login_required
+def end_tour(request: HttpRequest) -> HttpResponse:
+    """End the tour of the demo for this person."""
+    request.preferences.toured = True
+    request.preferences.save()
+    return go_back(request, "overview")
+
+
 def _make_context(request: HttpRequest) -> dict[str, Any]:
     panels = Panels()
     return {
         "rights": frozenset(right for right in MEANINGS if scope_of(request.user, right).all),
         "held": list_rights(request.user),
         "views": SavedView.objects.filter(owner=request.user),
-        "links": panels.read("links", lambda: presenters.list_links(request.user), []),
         "sessions": panels.read("sessions", lambda: len(sessions_of(request.user)), 0),
         "groups": [group.name for group in request.user.groups.order_by("name")],
         "away": panels.away,
     }
-
-
-NO_LINK = "Link not found."
-
-
-@require("view")
-def open_link(request: HttpRequest, token: str) -> HttpResponse:
-    try:
-        return redirect(presenters.open_link(request.user, token).address)
-    except Gone:
-        raise Http404("This link has expired, was revoked, or does not exist.") from None
-    except ValidationError:
-        raise Http404("The page of this link no longer exists or cannot be shared.") from None
-
-
-@require("view")
-def make_link(request: HttpRequest) -> HttpResponse:
-    """Create a link from a POST with ``page`` and ``query``, and show it. It is shown only once."""
-    if request.method != "POST":  # the address of an answer, opened later
-        return _go_to_links()
-    try:
-        return _show_link(
-            request, presenters.make_link(request.user, request.POST.get("page", ""), request.POST.get("query", ""))
-        )
-    except ValidationError as error:
-        return _show_link_errors(request, [text for texts in error.message_dict.values() for text in texts], 400)
-    except Full:
-        return _show_link_errors(
-            request, [f"you have {presenters.MAX_LINKS} active links, the maximum: revoke one in your account"], 409
-        )
-
-
-@login_required
-def renew_link(request: HttpRequest, handle: str) -> HttpResponse:
-    if request.method != "POST":
-        return _go_to_links()
-    try:
-        return _show_link(request, presenters.renew_link(request.user, handle))
-    except Gone:
-        raise Http404(NO_LINK) from None
-
-
-@require_POST
-@login_required
-def revoke_link(request: HttpRequest, handle: str) -> HttpResponse:
-    if not presenters.revoke_link(request.user, handle):
-        raise Http404(NO_LINK)
-    messages.success(request, "Link revoked")
-    return _go_to_links()
-
-
-def _go_to_links() -> HttpResponse:
-    return redirect(reverse("signalbox:account") + "#links")
-
-
-def _show_link(request: HttpRequest, link: Link) -> HttpResponse:
-    url = request.build_absolute_uri(reverse("signalbox:link", args=[link.token]))
-    return render_page(request, "signalbox/account/link.html", {"section": "", "link": link, "url": url})
-
-
-def _show_link_errors(request: HttpRequest, mistakes: list[str], status: int) -> HttpResponse:
-    return render_page(request, "signalbox/account/link.html", {"section": "", "mistakes": mistakes}, status=status)
 
 
 @require("view")

@@ -20,8 +20,7 @@ from machines.alarms.models import KEY_LENGTH
 from machines.people.actor import Actor
 from machines.statistics.present import present
 
-from .links import link_alarm
-from .queries import collect_alarms
+from .queries import collect_alarms, link_alarms
 
 group = Group("alarms", "What needs attention now, who takes care of it, and the history.")
 Key = Annotated[str, Field(min_length=1, max_length=KEY_LENGTH, description="of an alarm that stands now")]
@@ -40,6 +39,8 @@ class AlarmOut(Out):
     text: str
     advice: str = Field(description="what to do first")
     url: str = Field(description="the page of what it is about")
+    error: str = Field(description="how many of its dead jobs have the most frequent error, or empty")
+    error_url: str = Field(description="the page of that error's group, or empty")
     act: str = Field(description="the action that fixes it, or empty")
     act_url: str
     owner: str = Field(description="user name, or empty")
@@ -96,7 +97,7 @@ def list_all(request: HttpRequest, snoozed: bool = False) -> dict[str, Any]:
     scope = actor.scope("view")
     survey = engine_of(request).survey()
     panels = Panels()
-    rates = panels.read("rates", lambda: present(survey.lives), {})
+    rates = panels.read("rates", lambda: present(survey.lives, survey.now), {})
     found = collect_alarms(scope, actor.scope("operate"), survey, rates)
     return {"items": found.snoozed if snoozed else list(found), "away": panels.away}
 
@@ -119,7 +120,7 @@ def list_history(
 
 
 def _link(actor: Actor, alarm: Alarm) -> Alarm:
-    return link_alarm(alarm, actor.scope("operate"))
+    return link_alarms([alarm], actor.scope("operate"))[0]
 
 
 @group.post(

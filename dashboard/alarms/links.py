@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from machines.alarms.alarm import Alarm
+from machines.alarms.alarm import Alarm, pluralize
 from machines.people.permissions import Scope
 
 
@@ -42,6 +42,7 @@ URLS: Mapping[str, Callable[[Alarm], str]] = MappingProxyType(
         "paused": _queue,
         "schedule": lambda alarm: reverse("signalbox:schedule", args=[alarm.subject]),
         "writes": lambda alarm: f"{reverse('signalbox:workers')}#unwritten",
+        "audit": lambda alarm: reverse("signalbox:audit"),
         "metrics": lambda alarm: reverse("signalbox:workers"),
         "approvals": lambda alarm: reverse("signalbox:approvals"),
     }
@@ -60,3 +61,13 @@ def link_alarm(alarm: Alarm, operated: Scope) -> Alarm:
         form = f"{reverse('signalbox:bulk-new', args=[alarm.machine])}?{urlencode(alarm.terms)}"
         return replace(alarm, url=url, act="Repair", act_url=form)
     return replace(alarm, url=url)
+
+
+def link_error(alarm: Alarm, top: tuple[int, str, int] | None) -> Alarm:
+    """Return the alarm with the most frequent error of its jobs. ``top``: number, exception and jobs of its group."""
+    if not top or alarm.kind != "dead":
+        return alarm
+    group, kind, found = top
+    others = max(0, alarm.count - found)
+    error = f"{min(found, alarm.count):,} × {kind or 'Error'}" + (f", {pluralize(others, 'other')}" if others else "")
+    return replace(alarm, error=error, error_url=reverse("signalbox:error-group", args=[group]))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from dashboard.shared.permissions import Scope
 from machines.alarms.alarm import Alarm, sort_alarms
 from machines.alarms.queries import detect_alarms
 from machines.alarms.recording import merge_states
 from machines.engine import Survey
+from machines.failures.queries import find_top_groups
 from machines.statistics.present import Present
 
-from .links import link_alarm
+from .links import link_alarm, link_error
 
 
 class Alarms(list[Alarm]):
@@ -29,5 +30,10 @@ def collect_alarms(scope: Scope, operated: Scope, survey: Survey, rates: Mapping
 
     ``operated``: the machines on which the viewer may act. Raises EngineUnavailable.
     """
-    found = merge_states(detect_alarms(scope, survey, rates))
-    return Alarms(link_alarm(alarm, operated) for alarm in found)
+    return Alarms(link_alarms(merge_states(detect_alarms(scope, survey, rates)), operated))
+
+
+def link_alarms(alarms: Sequence[Alarm], operated: Scope) -> list[Alarm]:
+    """Return the alarms with the addresses of what they are about, and of the most frequent error of dead jobs."""
+    groups = find_top_groups((alarm.machine, alarm.subject) for alarm in alarms if alarm.kind == "dead")
+    return [link_error(link_alarm(alarm, operated), groups.get((alarm.machine, alarm.subject))) for alarm in alarms]

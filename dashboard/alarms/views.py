@@ -49,7 +49,7 @@ def _render_page(
     scope, operated = scope_of(request.user), scope_of(request.user, "operate")
     survey = redacted_engine(request).survey()
     panels = Panels()
-    rates = panels.read("rates", lambda: present(survey.lives), {})
+    rates = panels.read("rates", lambda: present(survey.lives, survey.now), {})
     found = collect_alarms(scope, operated, survey, rates)
     shown = [alarm for alarm in found if _fits(alarm, given)]
     counts = {name: sum(alarm.severity == name for alarm in found) for name in SEVERITIES}

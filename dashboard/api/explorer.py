@@ -1,6 +1,4 @@
-"""Renders the page that lists the API's operations and lets a person try them with their own session. It works
-without script.
-"""
+"""Renders the page that lists the API's operations, each with a command that calls it. It works without script."""
 
 from __future__ import annotations
 
@@ -20,7 +18,6 @@ from dashboard.shared.rendering import render_page
 from dashboard.site.mount_point import mount_path
 
 from .framework.openapi import document
-from .framework.operation import OPERATIONS
 
 REF = "#/components/schemas/"
 DEEP = 3  # lists in lists that a type's name spells out
@@ -58,14 +55,8 @@ class Shown:
     right: str
     terms: list[Field]
     body: list[Field]
-    of: str
-    example: str
     replies: list[Reply]
     curl: str
-
-    @property
-    def changes(self) -> bool:
-        return OPERATIONS[self.id].changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +104,7 @@ def _describe(method: str, path: str, described: Mapping[str, Any]) -> Shown:
     path = mount_path().rstrip("/") + path
     return Shown(
         described["operationId"], method, path, described["summary"], about.strip(), f"Needs the right {right}",
-        terms, list(_list_fields(_resolve(schema))), _name(schema), example,
+        terms, list(_list_fields(_resolve(schema))),
         [_reply(status, one) for status, one in sorted(described["responses"].items(), key=lambda item: str(item[0]))],
         _curl(method, path, example),
     )  # fmt: skip

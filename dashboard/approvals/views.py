@@ -13,10 +13,11 @@ from dashboard.shared.permissions import View, require, require_audited
 from dashboard.shared.rendering import render_page
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
+from machines.encryption.ciphers import SecretUnreadable
 from machines.engine import errors
 from machines.models import Approval
 from machines.people.actor import Actor
-from machines.people.errors import NotOpen, OwnRequest
+from machines.people.errors import NotApprover, NotOpen, OwnRequest
 
 from .forms import TABS, DecisionForm, RequestTerms
 from .presenters import make_row, preview_request
@@ -53,6 +54,7 @@ def approval_page(request: HttpRequest, approval: Approval, *, mistake: str = ""
         "row": make_row(actor, approval),
         "approval": approval,
         "asked": approval_queries.show_asked(actor, approval),
+        "votes": approval_queries.list_votes(approval),
         "may_withdraw": approval_queries.may_withdraw(actor, approval),
         "empty": {},
         "mistake": mistake,
@@ -79,7 +81,7 @@ def _make_view(name: str) -> View:
             after = getattr(approvals, name)(actor, id, note=form.cleaned_data["note"])
         except errors.BadInput as error:
             return approval_page(request, approval, mistake=error.message, status=400)
-        except (NotOpen, OwnRequest) as error:
+        except (NotApprover, NotOpen, OwnRequest, SecretUnreadable) as error:
             messages.error(request, f"Not done: {error.message} ({error.code})")
         else:
             _add_message(request, after)
@@ -91,6 +93,10 @@ def _make_view(name: str) -> View:
 def _add_message(request: HttpRequest, after: Approval) -> None:
     if after.state == Approval.State.FAILED:
         messages.error(request, f"Approved, but the action failed: {after.outcome}")
+    elif after.is_open:
+        messages.success(request, f"Approved; it runs once {after.quorum} people have")
+    elif after.state == Approval.State.RUNNING:
+        messages.success(request, "Approved; it is running")
     else:
         messages.success(request, SUCCESS[after.state])
 

@@ -8,18 +8,21 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from django import forms
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
-from machines.audit.entries import ACTIONS
 from machines.engine.limits import MAX_ACTOR, MAX_INSTANCE_ID, MAX_NAME
 from machines.instances.forms import PageForm
 from machines.models import AuditEntry
 from machines.people.permissions import Scope
 
+from .sentences import list_choices
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TICK = timedelta(microseconds=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+TIMES = ("since", "until")
 CURSOR = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 TARGET_LIMIT = 1000  # characters
 
@@ -45,9 +48,7 @@ class AuditFilter(PageForm):
     """Filters audit entries. Empty terms do not filter."""
 
     actor = forms.CharField(required=False, max_length=MAX_ACTOR, label="person")
-    action = forms.ChoiceField(
-        required=False, label="action", choices=[("", "any"), *((name, name) for name in ACTIONS)]
-    )
+    action = forms.ChoiceField(required=False, label="action", choices=[("", "any"), *list_choices()])
     outcome = forms.ChoiceField(required=False, label="outcome", choices=[("", "any"), *AuditEntry.Outcome.choices])
     machine = forms.CharField(required=False, label="machine", max_length=MAX_NAME)
     instance = forms.CharField(required=False, label="instance", max_length=MAX_INSTANCE_ID, strip=False)
@@ -68,7 +69,7 @@ class AuditFilter(PageForm):
         Call it after ``is_valid()``.
         """
         asked = {name: self.data[name] for name in self.fields if self.data.get(name) and self.cleaned_data[name]}
-        times = {name: self.cleaned_data[name] for name in asked if name in ("since", "until")}
+        times = {name: self.cleaned_data[name] for name in asked if name in TIMES}
         return asked | {name: f"{at:%Y-%m-%dT%H:%M:%SZ}" for name, at in times.items()}
 
     def entries(self) -> QuerySet[AuditEntry]:
@@ -76,12 +77,26 @@ class AuditFilter(PageForm):
 
         Entries that concern no machine are for viewers of all machines. Call it after ``is_valid()``.
         """
-        terms = {name: term for name, term in self.cleaned_data.items() if term}
-        since, until = terms.pop("since", None), terms.pop("until", None)
-        if since:
-            terms["at__gte"] = since
-        if until:
-            terms["at__lt"] = until
+        return self._find(self.cleaned_data["since"], self.cleaned_data["until"])
+
+    def count_by_hour(self) -> list[tuple[datetime, int]]:
+        """Return the hours of a day of the person with their entries: of the day that the filter is about, or today.
+
+        Empty at the ends of the calendar. Call it after ``is_valid()``.
+        """
+        since, until = self.cleaned_data["since"], self.cleaned_data["until"]
+        try:
+            begin = datetime.combine(timezone.localtime(since or (until and until - TICK)), time.min)
+            start, end = (timezone.make_aware(at).astimezone(UTC) for at in (begin, begin + DAY))
+        except (OverflowError, ValueError):
+            return []
+        hours = [start + number * HOUR for number in range(-(-(end - start) // HOUR))]
+        counts = {f"h{place}": Count("pk", filter=Q(at__gte=at, at__lt=at + HOUR)) for place, at in enumerate(hours)}
+        return list(zip(hours, self._find(start, end).order_by().aggregate(**counts).values(), strict=True))
+
+    def _find(self, since: datetime | None, until: datetime | None) -> QuerySet[AuditEntry]:
+        times = {"at__gte": since, "at__lt": until}
+        terms = {name: term for name, term in (self.cleaned_data | times).items() if term and name not in TIMES}
         found = AuditEntry.objects.filter(**terms)
         return found if self._scope.all else found.filter(machine__in=self._scope.names)
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from dashboard.shared.addresses import find_address, page_of
 from dashboard.shared.csv_export import Columns
+from dashboard.shared.list_pages import ListLinks
+from dashboard.shared.times import format_day, format_hour
 from machines.models import AuditEntry
 
-from .filter import make_cursor, older_than
+from .filter import DAY, HOUR, AuditFilter, make_cursor, older_than
+from .sentences import describe_attempt
 
 CHUNK = 1000  # entries read at a time
 FACTS = (
@@ -28,6 +32,11 @@ COLUMNS: Columns = {
 }
 FACT_PAGES = {"bulk": "bulk", "again": "bulk", "approval": "approval", "job": "job", "stored_plan": "plan"}
 """Further fact of an entry -> the page of what it names."""
+JOINTS = {"fire": "to", "explain": "to", "force": "on", "edit": "of", "reveal": "of", "export": "of"}
+SUBJECTS = (
+    "create", "reset", "retry", "skip", "cancel", "delete", "suspend", "resume", "publish", "machine", "queue", "run",
+)  # fmt: skip
+"""Actions, and what begins with one and a dot, whose links alone say what was changed."""
 SUMMARY_FACTS = ("before", "after", "revision", "error", "code", "replayed", "changed")
 
 
@@ -35,15 +44,44 @@ SUMMARY_FACTS = ("before", "after", "revision", "error", "code", "replayed", "ch
 class Row:
     """Holds an entry as the page shows it.
 
-    ``target``: empty if it is among the links; ``result``: the result; ``rest``: further facts: name, value, and the
-    address of what the value names, or "".
+    ``verb``: what was done, in words; ``target``: to what, as an event, with its address or ""; ``links``: what that
+    belongs to, after ``joint``; ``result``: the result; ``rest``: further facts: name, value, and the address of what
+    the value names, or "".
     """
 
     entry: AuditEntry
+    verb: str
+    target: tuple[str, str] | None
+    joint: str
     links: list[tuple[str, str]]
-    target: str
     result: str
     rest: list[tuple[str, Any, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Holds an hour of the chart. ``height``: percent of the busiest hour; ``top``: what that leaves free; ``url``: of
+    the page with its entries, "" without any."""
+
+    name: str
+    count: int
+    height: int
+    url: str
+    chosen: bool
+
+    @property
+    def top(self) -> int:
+        return 100 - self.height
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """Holds the chart of a day. ``before``, ``after``: the addresses of the page about the days around it."""
+
+    name: str
+    bars: list[Bar]
+    before: str
+    after: str
 
 
 def make_row(entry: AuditEntry, user: Any) -> Row:
@@ -51,9 +89,37 @@ def make_row(entry: AuditEntry, user: Any) -> Row:
     detail = entry.facts
     further = ((name, fact) for name, fact in detail.items() if name not in SUMMARY_FACTS)
     rest = [(name, fact, _find_page(entry, name, fact)) for name, fact in further if fact not in (None, "", {}, [])]
-    links, aimed = _list_subjects(entry), _link_target(entry, user)
-    target = entry.target if aimed is None else ""
-    return Row(entry, links + ([aimed] if aimed else []), target, _summarize(detail), rest)
+    links, linked = _list_subjects(entry), _link_target(entry, user)
+    target = linked or ((entry.target, "") if entry.target else None)
+    verb = describe_attempt(entry.action, entry.outcome, noun=not linked or " " not in linked[0])
+    is_subject = not target and entry.action.partition(".")[0] in SUBJECTS  # the links say what the verb is about
+    joint = JOINTS.get(entry.action, "" if is_subject else "of") if links else ""
+    return Row(entry, verb, target, joint, links, _summarize(detail), rest)
+
+
+def make_day(terms: AuditFilter, links: ListLinks) -> Day | None:
+    """Make the chart of the day that the filter is about; None at the ends of the calendar."""
+    hours = terms.count_by_hour()
+    if not hours:
+        return None
+    most = max(count for _, count in hours) or 1
+    wanted = terms.cleaned_data["since"], terms.cleaned_data["until"]
+    bars = [
+        Bar(
+            format_hour(at), count, -(-100 * count // most), _link_times(links, at, at + HOUR) if count else "",
+            wanted == (at, at + HOUR),
+        )
+        for at, count in hours
+    ]  # fmt: skip
+    start, end = hours[0][0], hours[-1][0] + HOUR
+    return Day(
+        format_day(start), bars, _link_times(links, start - DAY, start),
+        _link_times(links, end, end + DAY) if end < timezone.now() else "",
+    )  # fmt: skip
+
+
+def _link_times(links: ListLinks, since: datetime, until: datetime) -> str:
+    return links.url(since=f"{since:%Y-%m-%dT%H:%M:%SZ}", until=f"{until:%Y-%m-%dT%H:%M:%SZ}")
 
 
 def _summarize(detail: dict[str, Any]) -> str:
@@ -63,6 +129,8 @@ def _summarize(detail: dict[str, Any]) -> str:
     if isinstance(changed := detail.get("changed"), dict):
         return ", ".join(_describe_change(name, change) for name, change in changed.items())
     before, after, revision = detail.get("before"), detail.get("after"), detail.get("revision")
+    if isinstance(before, list) or isinstance(after, list):
+        before, after = _format_value(before), _format_value(after)
     moved = f"{before} → {after}" if before and after and before != after else f"in {after}" if after else ""
     parts = [moved or (f"was in {before}" if before else ""), f"revision {revision}" if revision else ""]
     return ", ".join(part for part in [*parts, "already applied" if detail.get("replayed") else ""] if part)
@@ -91,14 +159,14 @@ def _list_subjects(entry: AuditEntry) -> list[tuple[str, str]]:
     if entry.instance:
         names = ("instance", entry.machine, entry.instance) if entry.machine else ("sm-key", entry.instance)
         found.append((entry.instance, page_of(*names)))
-    if entry.action.startswith("approval.") and isinstance(number := entry.facts.get("approval"), int):
-        found.append((f"request {number}", page_of("approval", str(number))))
     return found
 
 
 def _link_target(entry: AuditEntry, user: Any) -> tuple[str, str] | None:
     """Return the target of an entry with its address, or None for a target that is no id, such as an event."""
     kind, _, done = entry.action.partition(".")
+    if kind == "approval" and isinstance(number := entry.facts.get("approval"), int):
+        return f"request {number}", page_of("approval", str(number))
     if not entry.target:
         return None
     if kind == "worker":

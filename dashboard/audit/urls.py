@@ -8,5 +8,5 @@ from . import views
 
 urlpatterns = [
     path("audit/", views.show, name="audit"),
-    path("audit/entries.csv", views.export, name="audit-export"),
+    path("audit/entries.csv", views.export_csv, name="audit-export"),
 ]

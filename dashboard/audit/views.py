@@ -7,13 +7,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.shared.addresses import list_saved_views
-from dashboard.shared.csv_export import list_lines, stream_csv
+from dashboard.shared.csv_export import Export, list_lines, stream_csv
 from dashboard.shared.list_pages import ListLinks
-from dashboard.shared.permissions import require, scope_of
+from dashboard.shared.permissions import require, require_audited, scope_of
 from dashboard.shared.rendering import render_page
 
 from .filter import AuditFilter, make_cursor, older_than
-from .presenters import COLUMNS, make_row, read_pages
+from .presenters import COLUMNS, make_day, make_row, read_pages
 
 SIZE = 50  # entries on a page
 
@@ -33,6 +33,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "section": "audit",
         "terms": terms,
         "rows": [make_row(entry, request.user) for entry in entries],
+        "day": make_day(terms, links),
         "narrowed": bool(terms.given),
         "export": ListLinks("audit-export", **terms.given).url(),
         "saved": list_saved_views(request, reverse("signalbox:audit"), links.url().partition("?")[2]),
@@ -40,14 +41,14 @@ def show(request: HttpRequest) -> HttpResponse:
     return render_page(request, "signalbox/audit/audit.html", context)
 
 
-@require("audit")
-def export(request: HttpRequest) -> HttpResponseBase:
+@require_audited("audit", "export")
+def export_csv(request: HttpRequest) -> HttpResponseBase:
     terms = AuditFilter(request.GET, scope_of(request.user, "audit"))
     if not terms.is_valid():
         return _refuse(request, terms)
-    return stream_csv(
-        request, list_lines(COLUMNS, read_pages(terms.entries())), f"audit-{timezone.now():%Y%m%d-%H%M%S}.csv"
-    )
+    export = Export(request, COLUMNS)
+    lines = list_lines(COLUMNS, export.count(read_pages(terms.entries())))
+    return stream_csv(export, lines, f"audit-{timezone.now():%Y%m%d-%H%M%S}.csv")
 
 
 def _refuse(request: HttpRequest, terms: AuditFilter) -> HttpResponse:

@@ -16,7 +16,7 @@ from dashboard.machines.instance_list import InstanceList
 from dashboard.shared import version_view
 from dashboard.shared.addresses import parse_number
 from dashboard.shared.counts import count_states
-from dashboard.shared.csv_export import list_lines, stream_csv
+from dashboard.shared.csv_export import Export, list_lines, stream_csv
 from dashboard.shared.form_views import answer_form, key_of_content, make_key
 from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.permissions import View, allows, demand, require, require_audited
@@ -222,12 +222,13 @@ def again(request: HttpRequest, id: str) -> HttpResponse:
     return redirect("signalbox:bulk", made.id)
 
 
-@require("view")
+@require_audited("view", "export")
 def results(request: HttpRequest, id: str) -> HttpResponseBase:
     actor = Actor.of(request)
     bulk, _, order = services.read_bulk(actor, id)  # one that is not there is a page that says so, not half a file
     pages = (services.redact_rows(actor, order.machine, rows) for rows in bulk.pages())
-    return stream_csv(request, list_lines(COLUMNS, pages), f"bulk-{id}.csv")
+    export = Export(request, COLUMNS, about={"machine": order.machine})
+    return stream_csv(export, list_lines(COLUMNS, export.count(pages)), f"bulk-{id}.csv")
 
 
 run = _make_view("run", "bulk.run")

@@ -27,7 +27,7 @@ from machines.people.roles import make
 from machines.server import Cluster, FolderInUse, Server
 from machines.server.folder import Lock
 
-from . import preparation
+from . import preparation, showcase
 from .processes import GRACE, DemoFailed, Processes
 
 INTERRUPT = 1 << (signal.SIGINT - 1)
@@ -84,6 +84,8 @@ class Demo:
         self._print_line("redis", _describe(self._server))
         self._print_line("database", preparation.database())
         self._print_line("machines", preparation.machines())
+        self._print_line("roll-outs", showcase.start_rollouts())
+        self._print_line("coverage", showcase.record_coverage())
         self._print_line("drafts", preparation.drafts())
         self._print_line("schedules", preparation.schedules())
         accounts = prepare(conf.HOME)
@@ -120,8 +122,8 @@ class Demo:
         return listener
 
     def _raise_curtain(self, cast: Processes, listener: socket.socket) -> None:
+        os.environ.setdefault("SIGNALBOX_DEMO_PACE", PACE)  # the site shows its tour by it
         cast.start("site", "serve", "--fd", str(listener.fileno()), vital=True, keep=[listener.fileno()])
-        os.environ.setdefault("SIGNALBOX_DEMO_PACE", PACE)
         cast.start("worker", "worker", "--grace", f"{GRACE / 2:g}", "--concurrency", CONCURRENCY)
         self._print_line("worker", "started")
         if self.options.rate:

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.models import F
 
 from dashboard.serving.checks import system_checks
 from dashboard.site import home, stores
 from dashboard.site.environment import of_process
 from machines import mapreduce
-from machines.catalog.publishing import publish, restore
+from machines.catalog.publishing import adopt_published, prepare, publish, restore
 from machines.conf import conf
 from machines.conf.project import joined_migrations
 from machines.connections import get_engine
 from machines.engine.errors import EngineUnavailable, NotPermitted, SignalboxError
 from machines.formats import load
-from machines.models import Draft
+from machines.models import Draft, MachineVersion
 from machines.people.actor import Actor
 from machines.schedules import Schedules
 from machines.server import Cluster, Server
 from machines.versions import drafts as services
+from machines.worker.registry import discover
 
 from .processes import DemoFailed
 
@@ -38,7 +42,7 @@ NOTES = {
     " carrier has 60 s, and orders can be express.",
 }
 AUTHOR = Actor("shop", "demo")
-SCHEDULES: tuple[dict[str, object], ...] = (
+SCHEDULES: tuple[dict[str, Any], ...] = (
     {
         "name": "release-held-orders",
         "description": "An order that was held for ten minutes goes on.",
@@ -56,7 +60,18 @@ SCHEDULES: tuple[dict[str, object], ...] = (
         "zone": "Europe/Zurich",
         "what": {"do": "fire_all", "machine": "new_device", "event": "retry", "filter": {"state": "failed"}},
     },
+    {
+        "name": "fetch-prices",
+        "description": "Each morning the partners' prices are fetched for the offers of the day.",
+        "when": {"cron": "0 5 * * *"},
+        "zone": "Europe/Zurich",
+        "what": {
+            "do": "enqueue", "machine": "service_activation", "src": "fetch_prices", "queue": "prices", "attempts": 1,
+        },
+    },
 )  # fmt: skip
+BACKFILLED = {"fetch-prices": 16}
+"""Days before the first start for which a schedule is run, so that it has a history."""
 
 
 def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None:
@@ -118,14 +133,26 @@ def database() -> str:
 
 
 def machines(folders: Sequence[Path] = SAMPLES) -> str:
-    """Publish the samples. Machines that were published before come back into a Redis that has lost them."""
+    """Publish the samples, each once: one that was replaced by a newer version stays replaced. Machines that were
+    published before come back into a Redis that has lost them."""
     try:
         restore()
+        adopt_published({})  # which version is current may have changed while the demo was away
         files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
-        versions = [publish(load(file.read_bytes())) for file in files]
+        versions = [_publish_once(load(file.read_bytes())) for file in files]
     except SignalboxError as error:
         raise DemoFailed(f"the sample machines cannot be published: {error}") from None
     return ", ".join(f"{version.machine.name} v{version.number}" for version in versions)
+
+
+def _publish_once(definition: object) -> MachineVersion:
+    compiled = prepare(definition).compiled
+    known = MachineVersion.objects.filter(machine__name=compiled.source["id"])
+    replaced = known.filter(digest=compiled.digest).exclude(number=F("machine__current")).exists()
+    current = known.filter(number=F("machine__current")).first()
+    if current and replaced and current.digest != compiled.digest:
+        return current
+    return publish(compiled)
 
 
 def drafts(folder: Path = DRAFTS) -> str:
@@ -145,12 +172,16 @@ def drafts(folder: Path = DRAFTS) -> str:
 
 def schedules() -> str:
     """Make the sample schedules that are not there. Says which there are."""
+    discover()  # a schedule may name any handler, and no worker runs yet that would say which there are
     held = Schedules(get_engine())
     try:
         known = {row.name for row in held.find()}
         for schedule in SCHEDULES:
             if schedule["name"] not in known:
                 held.put(schedule, author=AUTHOR.name, reason="a sample")
+                if days := BACKFILLED.get(schedule["name"]):
+                    now = int(time.time())
+                    held.backfill(schedule["name"], now - days * 86_400, now, by=AUTHOR.name, reason="a sample")
         return ", ".join(row.name for row in held.find()) or "none"
     except SignalboxError as error:
         raise DemoFailed(f"the sample schedules cannot be made: {error}") from None

@@ -285,7 +285,7 @@ class Requests:
         self._next = 0
 
     def move(self) -> None:
-        """Move the next request of the ring. One that waits for a worker, or for an operator to re-drive its dead job,
+        """Move the next request of the ring. One that waits for a worker, or for an operator to retry its dead job,
         is left."""
         id = request_id(self._next)
         self._next = (self._next + 1) % REQUESTS
@@ -375,7 +375,7 @@ class NightShift:
         self._engine = engine
 
     def look(self) -> int:
-        """Handle queues with too many jobs: re-drive the dead ones, purge the handled ones. Return how many jobs that
+        """Handle queues with too many jobs: retry the dead ones, purge the handled ones. Return how many jobs that
         were. May raise what the engine raises."""
         again = [self._redrive(*queue) for queue in REDRIVEN if self._is_full(*queue, "dead")]
         over = [self._purge(*queue) for queue in PURGED if self._is_full(*queue, "handled")]

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 ACCOUNTS = "activation"
 CONFIRM_FROM = 300  # an amount
+PRICES_AFTER = 45  # seconds
 OUT_OF_STOCK = {"anvil"}
 PARTNERS = ("music", "sports", "films", "news", "games")  # whom marketing asks for an offer
 SILENT = {"HBO": 0.4}  # how often this provider does not answer
@@ -104,6 +105,15 @@ def add_device(job: Job) -> dict[str, Any]:
         if _happens(OVERRUN, job):
             raise ConnectionError(f"{partner} is overrun: everybody wants {job.data['service']}")
     return {"offers": len(PARTNERS)}
+
+
+@handler("fetch_prices")
+def fetch_prices(job: Job) -> None:
+    """Fetch the prices of the partners, whose service answers only some time after it was asked first: a job of one
+    attempt dies, and one that is retried later ends well."""
+    _work(job, 0.5)
+    if time.time() < job.taken.created / 1000 + PRICES_AFTER:
+        raise ConnectionError("the prices of the partners cannot be reached")
 
 
 @handler("charge_card")

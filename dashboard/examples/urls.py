@@ -8,5 +8,5 @@ from . import views
 
 urlpatterns = [
     path("", views.show, name="patterns"),
-    path("<slug:section>/<slug:act>/", views.act, name="patterns-act"),
+    path("<slug:section>/", views.act, name="patterns-act"),
 ]

@@ -87,6 +87,11 @@ class Redriving(Body):
     expect: int | None = Field(None, ge=0, description="how many open jobs the caller saw; 409 for another number")
 
 
+class RedrivingAny(Redriving):
+    queue: str = Field("", max_length=200, description="of this queue of the machine alone; empty: of all")
+    error: int = Field(0, ge=0, lt=2**63, description="of this failure group alone; 0: of any")
+
+
 class Skipping(Redriving):
     result: Any = Field(None, description="what each job is taken to have returned")
 
@@ -99,12 +104,44 @@ def _describe(view: GroupView) -> dict[str, Any]:
     return FailureGroupOut.build(view, **stored, **times, queues=queues).model_dump()
 
 
+class FailureActions(Out):
+    items: list[FailureActionOut]
+
+
 @group.get("/errors", id="listErrors", right="view", answers=FailureGroups, summary="List failure groups")
 def list_groups(request: HttpRequest, terms: Query[InboxTerms]) -> dict[str, Any]:
     """List regressions first, then groups with open jobs, then by the failures of the last day. `assignee` takes a
     user, `me` or `none`; `query` finds in handler, exception and shape."""
     found = terms.find(actor_of(request))
     return {"items": [_describe(view) for view in found.items], "total": found.total, "more": found.more}
+
+
+@group.post(
+    "/errors/redrive", id="redriveErrors", right="operate", answers={201: FailureActionOut},
+    summary="Retry dead jobs of any group", refusals=(409,),
+    example={"reason": "the provider is back", "machine": "order", "queue": "payment", "rate": 20},
+)  # fmt: skip
+def redrive_any(request: HttpRequest, body: RedrivingAny) -> Status:
+    """Make a worker retry open jobs at the rate, those of a queue, a machine or a group, or all."""
+    terms = body.model_dump()
+    return Status(201, failures.redrive(actor_of(request), terms.pop("error"), **terms))
+
+
+@group.get(
+    "/errors/retries", id="listRetries", right="view", answers=FailureActions, summary="List retries of any group"
+)
+def list_retries(request: HttpRequest) -> dict[str, Any]:
+    """List the latest retries of jobs of any group, with their progress."""
+    return {"items": queries.running_actions(actor_of(request), None)}
+
+
+@group.post(
+    "/errors/retries/{int:number}/stop", id="stopRetry", right="operate", answers=StoppedAction,
+    summary="Stop a retry of any group", example={"reason": "it makes things worse"},
+)  # fmt: skip
+def stop_retry(request: HttpRequest, number: int, body: Acting) -> dict[str, Any]:
+    """Stop it. What was moved stays moved. `stopped` is null where it does not run."""
+    return {"stopped": failures.stop_retry(actor_of(request), number, reason=body.reason)}
 
 
 @group.get(GROUP, id="getError", right="view", answers=FailureGroupDetail, summary="Get a failure group")
@@ -142,10 +179,10 @@ _change("reopen", "Open a group again", "Ends the mute, or takes back that it is
 
 @group.post(
     f"{GROUP}/redrive", id="redriveError", right="operate", answers={201: FailureActionOut},
-    summary="Re-drive the open jobs", refusals=(409,), example={"reason": "the provider is back", "rate": 20},
+    summary="Retry the open jobs", refusals=(409,), example={"reason": "the provider is back", "rate": 20},
 )  # fmt: skip
 def redrive(request: HttpRequest, group: int, body: Redriving) -> Status:
-    """Make a worker re-drive the jobs at the rate. Jobs of machines without the right are left out."""
+    """Make a worker retry the jobs at the rate. Jobs of machines without the right are left out."""
     return Status(201, failures.redrive(actor_of(request), group, **body.model_dump()))
 
 
@@ -164,5 +201,5 @@ def skip(request: HttpRequest, group: int, body: Skipping) -> Status:
     example={"reason": "it makes things worse"},
 )  # fmt: skip
 def stop(request: HttpRequest, group: int, body: Acting) -> dict[str, Any]:
-    """Stop a re-drive. What was moved stays moved. `stopped` is null where none runs."""
+    """Stop a retry. What was moved stays moved. `stopped` is null where none runs."""
     return {"stopped": failures.stop(actor_of(request), group, reason=body.reason)}

@@ -11,7 +11,7 @@ from dashboard.jobs.queues.forms import FIGURE, PLAIN, Count, ReasonForm
 from dashboard.shared import list_pages
 from dashboard.shared.list_pages import Terms
 from machines.engine import limits
-from machines.failures.actions import MAX_RATE, RATE
+from machines.failures.actions import MAX_RATE, RATE, Selection
 from machines.failures.queries import MAX_PAGE, Listing, list_groups
 from machines.instances.forms import PageForm
 from machines.people.actor import Actor
@@ -30,6 +30,23 @@ class InboxTerms(Terms):
 
     def find(self, actor: Actor) -> Listing:
         return list_groups(actor, **self.model_dump(exclude={"limit"}), size=self.limit)
+
+
+class RetryTerms(Terms):
+    """Select open jobs. ``queue``: ``machine/queue``; ``error``: the number of a group, 0 for any."""
+
+    machine: Text = ""
+    queue: Text = ""
+    error: int = Field(0, ge=0, lt=2**63)
+
+    @property
+    def selection(self) -> Selection:
+        machine, _, queue = self.queue.partition("/")
+        return Selection(self.error, machine or self.machine, queue)
+
+    @property
+    def address(self) -> str:
+        return list_pages.ListLinks("error-retry", **self.model_dump()).url()
 
 
 class AssignForm(PageForm):
@@ -55,7 +72,7 @@ class RedriveForm(ReasonForm):
 
 class SkipForm(RedriveForm):
     result = forms.JSONField(
-        label="result (JSON)", required=False, help_text="what each job is taken to have returned; empty: nothing",
+        label="result (JSON)", required=False, help_text="used as the result of each job; empty: none",
         widget=forms.Textarea({"rows": 2, "spellcheck": "false"}),
     )  # fmt: skip
     field_order = ("expect", "result", "rate", "reason")

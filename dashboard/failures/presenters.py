@@ -95,13 +95,14 @@ def make_sample(job: Job) -> Sample:
 def list_actions(
     view: GroupView, count: int, running: FailureAction | None, *, may_change: bool, may_act: bool
 ) -> list[GroupAction]:
-    """List the actions that fit the state of a group. ``count``: open jobs that the person may act on, counted now."""
+    """List the actions that fit the state of a group, the most likely one first. ``count``: open jobs that the person
+    may act on, counted now."""
     found: list[str] = []
     if may_act:
         found += ["stop"] if running else ["redrive", "skip"] if count else []
     if may_change:
+        found += ["resolve", "mute"] if view.group.state == "open" else ["reopen"]
         found += ["assign"]
-        found += ["mute", "resolve"] if view.group.state == "open" else ["reopen"]
     return [make_action(view, name, count) for name in found]
 
 

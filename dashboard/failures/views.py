@@ -16,6 +16,7 @@ from dashboard.shared.rendering import render_page
 from machines.engine import errors
 from machines.failures import actions as failures
 from machines.failures import queries
+from machines.failures.actions import Selection
 from machines.failures.queries import GroupView
 from machines.models import FailureAction
 from machines.people.actor import Actor
@@ -64,7 +65,7 @@ def group_page(
     actor = Actor.of(request)
     view = queries.get(actor, id, hours=WEEK)
     may_act = any(actor.may("operate", machine) for machine in view.machines)
-    count = failures.count_open(actor, id) if may_act else 0
+    count = len(failures.list_open(actor, Selection(id))) if may_act else 0
     jobs = queries.newest_jobs(actor, id, SAMPLES)
     shown = jobs or queries.newest_jobs(actor, id, SAMPLES, handled=True)
     actions = queries.running_actions(actor, id)

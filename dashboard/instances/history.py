@@ -17,8 +17,8 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
 from dashboard.shared.addresses import REVISION_DIGITS, find_page_address, parse_number
-from dashboard.shared.csv_export import list_lines, name_file, stream_csv, stream_json
-from dashboard.shared.permissions import require
+from dashboard.shared.csv_export import Export, list_lines, name_file, stream_csv, stream_json
+from dashboard.shared.permissions import require_audited
 from dashboard.shared.times import format_iso
 from dashboard.shared.version_view import (
     NO_VIEW,
@@ -40,31 +40,32 @@ NAMES = (
 COLUMNS = {name: itemgetter(name) for name in NAMES}
 
 
-@require("view")
+@require_audited("view", "export")
 @require_safe
-def export(request: HttpRequest, machine: str, id: str) -> StreamingHttpResponse:
+def export_csv(request: HttpRequest, machine: str, id: str) -> StreamingHttpResponse:
     """Send all stored steps as CSV, the newest first."""
-    rows = map(_make_cells, _read_rows(request, machine, id))
-    lines = list_lines(COLUMNS, ([row] for row in rows))
-    return stream_csv(request, lines, name_file(f"{machine}-{id}-history.csv"))
+    export, rows = _read_rows(request, machine, id)
+    lines = list_lines(COLUMNS, ([_make_cells(row)] for row in rows))
+    return stream_csv(export, lines, name_file(f"{machine}-{id}-history.csv"))
 
 
-@require("view")
+@require_audited("view", "export")
 @require_safe
 def export_json(request: HttpRequest, machine: str, id: str) -> StreamingHttpResponse:
     """Send all stored steps as JSON, the newest first."""
-    rows = _read_rows(request, machine, id)
-    return stream_json(request, _list_json(machine, id, rows), name_file(f"{machine}-{id}-history.json"))
+    export, rows = _read_rows(request, machine, id)
+    return stream_json(export, _list_json(machine, id, rows), name_file(f"{machine}-{id}-history.json"))
 
 
-def _read_rows(request: HttpRequest, machine: str, id: str) -> Iterator[dict[str, Any]]:
+def _read_rows(request: HttpRequest, machine: str, id: str) -> tuple[Export, Iterator[dict[str, Any]]]:
     """Read the steps at once, so that what cannot be read is a page that says so and not half a file."""
     actor = Actor.of(request)
     instance = instances.get(actor, machine, id)
     steps = instances.history(actor, machine, id, limit=limits.MAX_HISTORY)
     versions = trace_versions(instance, steps)
     words = HistoryWords(machine, instance.version, _load_outline(machine, instance.version), versions)
-    return (_make_row(step, words, versions) for step in steps)
+    export = Export(request, NAMES, len(steps), {"machine": machine, "instance": id})
+    return export, (_make_row(step, words, versions) for step in steps)
 
 
 def _load_outline(machine: str, version: int) -> Outline | None:

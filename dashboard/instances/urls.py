@@ -11,7 +11,7 @@ INSTANCE = f"{MACHINE}instances/<instance:id>/"
 
 urlpatterns = [
     path(INSTANCE, views.show, name="instance"),
-    path(f"{INSTANCE}history.csv", history.export, name="history-csv"),
+    path(f"{INSTANCE}history.csv", history.export_csv, name="history-csv"),
     path(f"{INSTANCE}history.json", history.export_json, name="history-json"),
     path(f"{INSTANCE}fire/", views.fire, name="fire"),
     path(f"{INSTANCE}force/", repairs.force, name="force"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from dashboard.jobs.queues.presenters import Action, make_job_action
 from dashboard.shared import version_view
 from dashboard.shared.addresses import REVISION_DIGITS, parse_number
 from dashboard.shared.errors.pages import bad_request
@@ -22,13 +23,14 @@ from dashboard.shared.version_view import (
     Address,
     Overlay,
     VersionView,
+    draw_instance,
     find_state_parts,
     find_transition_parts,
     link_folds,
 )
 from machines.approvals import queries as approval_queries
 from machines.catalog.mirrors import row_methods
-from machines.engine import Inspection, Instance, SignalboxError, Step, errors
+from machines.engine import Inspection, Instance, Job, SignalboxError, Step, errors
 from machines.instances import actions as instances
 from machines.mapreduce import actions as runs
 from machines.mapreduce.store import RUN
@@ -99,7 +101,7 @@ def _describe_instance(
     request: HttpRequest, engine: RedactedEngine, view: VersionView, seen: Inspection
 ) -> dict[str, Any]:
     """Return the context of what the instance is now, and what it waits for."""
-    instance = seen.instance
+    instance, may_operate = seen.instance, allows(request.user, "operate", view.machine)
     return {
         "instance": instance,
         "view": view,
@@ -109,12 +111,17 @@ def _describe_instance(
         "family": None if instance.archived else load_family(engine, instance),
         "fields": view.fields(instance.data),
         "stamps": view.stamps,
-        "jobs": seen.jobs,
+        "jobs": [(job, _make_retry(job) if may_operate and job.place == "dead" else None) for job in seen.jobs],
         "stuck": any(wait.place == "dead" for wait in seen.waits),
         "row_address": (
             row_methods().find_row_address(view.machine, instance.id, request.user) if view.is_mirror else ""
         ),
     }
+
+
+def _make_retry(job: Job) -> Action:
+    """Make the retry of a dead job, which leads back to this page."""
+    return replace(make_job_action(job, "redrive", back=(("from", "instance"),)), label="Retry job")
 
 
 def _describe_past(engine: RedactedEngine, replay: Replay, trail: list[Step], before: int | None) -> dict[str, Any]:
@@ -237,34 +244,6 @@ def describe_step(event: str, after: Instance) -> str:
     if after.outcome and after.outcome.replayed:
         return f"{event} was already applied: now in {after.state}, revision {after.revision}"
     return f"{event}: {moved}, revision {after.revision}{presenters.describe_durability(after)}"
-
-
-def draw_instance(
-    view: VersionView,
-    instance: Instance,
-    possible: Mapping[str, str],
-    *,
-    actions: Mapping[str, str] | None = None,
-    address: Address | None = None,
-) -> SafeString:
-    """Highlight every active state, in each region and around it, and the transitions that are available now.
-
-    ``possible``: transition -> kind of its route; ``actions``: transition -> the anchor of its
-    form. ``address``: returns the address of this page with another drawing.
-    """
-    overlay = Overlay()
-    if address:
-        link_folds(view, overlay, address)
-    for part in find_state_parts(view, instance.configuration):
-        overlay.mark(part, "current")
-    for part in find_transition_parts(view, (id for id, kind in possible.items() if kind in ("holds", "depends"))):
-        overlay.mark(part, "possible")
-    for id, anchor in (actions or {}).items():
-        if possible.get(id) in ("holds", "depends") and id in view.index["transitions"]:
-            overlay.links.setdefault(view.index["transitions"][id], f"#{anchor}")
-    for part in find_transition_parts(view, instance.outcome.transitions if instance.outcome else ()):
-        overlay.mark(part, "taken")
-    return overlay.draw_on(view.svg)
 
 
 def draw_step(

@@ -36,6 +36,8 @@ class JobOut(Out):
     attempt: int
     attempts: int
     priority: int
+    group: str
+    weight: float
     unique: str
     worker: str
     error: str

@@ -118,7 +118,9 @@ def _fail_form(job: Job, act: acts.Action) -> FailedAction:
 
 
 def _back(request: HttpRequest, job: Job, name: str) -> str:
-    """Return the address of the row it came from; else of the job, or of the queue if the job is gone."""
+    """Return the address of the row or instance it came from; else of the job, or of the queue if the job is gone."""
+    if request.POST.get("from") == "instance" and job.instance:
+        return reverse("signalbox:instance", args=[job.machine, job.instance])
     if "place" in request.POST:
         spot = find_job_page(read_figures(Actor.of(request), job.machine, job.queue), request.POST)
         if spot:

@@ -1,7 +1,7 @@
 """Declares every message of ``/ws/live/``, every error and every close code; reads frames of clients, writes those of
 the server.
 
-``docs/message-reference.md`` is written from this module (``python -m dashboard.live.reference``),
+``docs/message-reference.md`` is written from this module (``python -m tests.docs.message_reference``),
 and tests hold that page and the browser's handlers against it.
 """
 

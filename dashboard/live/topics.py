@@ -47,7 +47,7 @@ FORMS = (
         " came), `breaches` (as above), `flow` (how often `<version>:<transition>` was taken), `refused`"
         " (how often each event was, those nothing listens for together under the empty name), `queues` by name,"
         " `total` (instances), `timers` and `overdue` (how many deadlines are set, and past), `mail` (messages under"
-        " way), `now` (Redis time, ms)",
+        " way), `edited` (ms at which somebody last did something in its Studio), `now` (Redis time, ms)",
     ),
     ("instance", "instance:<machine>/<id>", "the instance, as the engine gives it; the id may hold slashes and spaces"),
     ("queues", "queues", "`queues`: by `<machine>/<queue>` what the topic of that queue holds"),

@@ -18,11 +18,10 @@ from django.views.decorators.http import require_safe
 from dashboard.shared import times, version_view
 from dashboard.shared.addresses import find_instance_address, find_page_address
 from dashboard.shared.counts import StateCounts, count_states
-from dashboard.shared.csv_export import list_lines, name_file, stream_csv, stream_json
-from dashboard.shared.permissions import require
+from dashboard.shared.csv_export import Export, list_lines, name_file, stream_csv, stream_json
+from dashboard.shared.permissions import require_audited
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.search import instance_filter as seeking
-from dashboard.shared.search import query_line
 from dashboard.shared.search.instance_filter import InstanceFilter
 from dashboard.shared.times import format_iso
 from machines.catalog import builtin_machines
@@ -30,6 +29,7 @@ from machines.catalog.mirrors import is_mirror
 from machines.engine import BadInput, Instance, Page, Tally
 from machines.engine.definitions import Outline
 from machines.engine.definitions.reading.machine_settings import FACTS
+from machines.instances import query_line
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 
@@ -402,44 +402,46 @@ COLUMNS = ("id", "state", "entered", "created", "revision", "version", "actor", 
 TRUNCATED = f"more than {MAX_ROWS:,} instances match: narrow the filter"
 
 
-@require("view")
+@require_audited("view", "export")
 @require_safe
 def export_csv(request: HttpRequest, machine: str) -> StreamingHttpResponse:
     """Send the list as CSV: its facts, then a column for each data field of the current version."""
-    _, fields, pages = _open(request, machine)
-    return stream_csv(request, _list_lines(pages, fields), name_file(f"{machine}-instances.csv"))
+    export, _, fields, pages = _open(request, machine)
+    return stream_csv(export, _list_lines(pages, fields), name_file(f"{machine}-instances.csv"))
 
 
-@require("view")
+@require_audited("view", "export")
 @require_safe
 def export_json(request: HttpRequest, machine: str) -> StreamingHttpResponse:
     """Send the list as JSON: ``{"machine", "filter", "instances": [...], "complete"}``."""
-    listing, _, pages = _open(request, machine)
-    return stream_json(request, _list_json(machine, listing, pages), name_file(f"{machine}-instances.json"))
+    export, listing, _, pages = _open(request, machine)
+    return stream_json(export, _list_json(machine, listing, pages), name_file(f"{machine}-instances.json"))
 
 
-def _open(request: HttpRequest, machine: str) -> tuple[InstanceList, list[str], Iterator[Page]]:
-    """Return the list, the data fields of the machine, and its pages. The first page is read at once, so that a filter
+def _open(request: HttpRequest, machine: str) -> tuple[Export, InstanceList, list[str], Iterator[Page]]:
+    """Return the record of the file, the list, the data fields of the machine, and its pages.
+
+    The first page is read at once, so that a filter
     that is not valid is a page that says so."""
     engine = redacted_engine(request)
     live = engine.live(machine)
     view = version_view.load_version(machine, live.version)
     listing = InstanceList.from_request(request, count_states(view, live))
-    first = _read(engine, listing, None)
-    return listing, [field.name for field in view.outline.data], _read_pages(engine, listing, first)
+    first, fields = _read(engine, listing, None), [field.name for field in view.outline.data]
+    export = Export(request, [*COLUMNS, *fields], about={"machine": machine})
+    return export, listing, fields, _read_pages(engine, listing, first, export)
 
 
 def _read(engine: RedactedEngine, listing: InstanceList, cursor: str | None) -> Page:
     return engine.find(listing.machine, **listing.terms, limit=READ, cursor=cursor, newest=listing.newest)
 
 
-def _read_pages(engine: RedactedEngine, listing: InstanceList, page: Page) -> Iterator[Page]:
+def _read_pages(engine: RedactedEngine, listing: InstanceList, page: Page, export: Export) -> Iterator[Page]:
     """Yield pages up to MAX_ROWS instances; the last one has a cursor where there would be more."""
-    rows = 0
     while True:
+        export.rows += len(page.instances)
         yield page
-        rows += len(page.instances)
-        if page.cursor is None or rows >= MAX_ROWS:
+        if page.cursor is None or export.rows >= MAX_ROWS:
             return
         page = _read(engine, listing, page.cursor)
 

@@ -3,7 +3,9 @@ for a new one."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -22,15 +24,17 @@ from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.form_views import answer_form
 from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.permissions import require
-from dashboard.shared.redacted_engine import redacted_engine
+from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import answer_drawing, answer_json, render_page
-from dashboard.shared.search import query_line
 from dashboard.shared.times import in_ms
 from machines.catalog.queries import count_missing
-from machines.engine import Instance, SignalboxError, errors, ids
+from machines.catalog.redaction import MASK
+from machines.engine import BadInput, Instance, SignalboxError, errors, ids
 from machines.engine.definitions import Outline
+from machines.engine.definitions.reading.machine_settings import IDS
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.instances import actions as instance_service
+from machines.instances import query_line
 from machines.instances.forms import PageForm
 from machines.instances.queries import find_archived, redactor_of
 from machines.integrations.attached import actions as mirrors
@@ -270,18 +274,52 @@ def show_archived(request: HttpRequest, machine: str) -> HttpResponse:
 
 
 MOST = 20  # suggestions
+MOST_HELD = 8  # values that instances hold: each takes a search
+LEAST_PART = 2  # characters of a word that stands for the term it is in
 TIMES = ("5m", "15m", "1h", "6h", "24h", "7d")
+LAST = "\U0010ffff"  # no character is after it
 
 
 @require("view")
 @require_safe
 def suggest(request: HttpRequest, machine: str) -> JsonResponse:
     """Answer ``{"words": [...]}`` for ``?word=state:Wa``: whole terms that the last word of a line may become."""
-    word = request.GET.get("word", "")[: query_line.MAX_LINE]
-    view = version_view.load_version(machine, redacted_engine(request).live(machine).version)
+    word, engine = request.GET.get("word", "")[: query_line.MAX_LINE], redacted_engine(request)
+    view = version_view.load_version(machine, engine.live(machine).version)
     hidden = redactor_of(Actor.of(request), machine).fields
-    words = [text for text in _list_terms(word, view.outline, hidden) if text.lower().startswith(word.lower())]
+    terms = list(_list_terms(word, view.outline, hidden))
+    with suppress(BadInput):  # its index is being filled, or nothing can hold the text
+        terms += _list_held(engine, word, view.outline, hidden)
+    words = [term for term in terms if _is_begun(term, word.lower())]
+    if len(word) >= LEAST_PART and not set(":=<>") & set(word):
+        named = [
+            f"{key}:{query_line.quote(name)}" for key in ("state", "tag") for name in _list_values(key, view.outline)
+        ]
+        words += [term for term in (*named, *terms) if _is_begun(re.split(r"[:.>]", term, maxsplit=1)[1], word.lower())]
     return answer_json({"words": list(dict.fromkeys(words))[:MOST]})
+
+
+def _is_begun(term: str, typed: str) -> bool:
+    return term.lower().replace('"', "").startswith(typed.replace('"', ""))
+
+
+def _list_held(engine: RedactedEngine, word: str, outline: Outline, hidden: frozenset[str]) -> Iterator[str]:
+    """Yield terms with ids and values that instances hold and that begin as typed, of indexed fields."""
+    key, sign, typed = word.replace('"', "").partition(":")
+    field = key.removeprefix(query_line.DATA)
+    if key == "id" and typed and IDS in outline.index:
+        yield from (f"id:{query_line.quote(id)}" for id in engine.find_ids(outline.id, typed, MOST_HELD))
+    if not sign or key == field or field in hidden or field not in outline.index:
+        return
+    bound = {"ge": typed} if typed else {"gt": ""}
+    for _ in range(MOST_HELD):
+        where = {field: bound | {"lt": f"{typed}{LAST}"}}
+        found = engine.find(outline.id, where=where, limit=1, most=1000, seconds=0.1)
+        value = found.instances[0].data.get(field) if found.instances else None
+        if not isinstance(value, str) or MASK in value:
+            return
+        yield f"{key}:{query_line.quote(value)}"
+        bound = {"gt": value}
 
 
 def _list_terms(word: str, outline: Outline, hidden: frozenset[str]) -> Iterator[str]:

@@ -52,7 +52,7 @@ class Snapshot(Collector):
     ``approvals``: machine -> actions that wait for a second person; ``measured``: ms at which statistics were last
     taken. Both are None where the database did not answer, ``measured`` also where nobody has measured yet. ``kept``:
     background duty -> whether a worker has it. ``activity``, ``people``: None where they cannot be read. ``unwritten``:
-    what waits for the database.
+    what waits for the database. ``audit``: number and digest of the head of the audit.
     """
 
     survey: Survey | None
@@ -64,6 +64,7 @@ class Snapshot(Collector):
     activity: Activity | None = None
     people: Counts | None = None
     unwritten: Mapping[str, Stats] = field(default_factory=dict)
+    audit: tuple[int, str] | None = None
 
     def collect(self) -> Iterator[Metric]:
         yield _make_gauge("up", "1 if Redis answered, else 0.", int(self.survey is not None))
@@ -107,6 +108,11 @@ class Snapshot(Collector):
             for name in self.survey.lives if self.survey else ():
                 family.add_metric([name], self.approvals.get(name, 0))
             yield family
+        if self.audit is not None:
+            number, digest = self.audit
+            yield _make_gauge("audit_head", "Number of the newest audit entry.", number)
+            meaning = "The first 12 hexadecimal digits of the digest of the newest audit entry, as a number."
+            yield _make_gauge("audit_head_digest", meaning, int(digest[:12] or "0", 16))
         if self.measured is not None:
             age = max(0, now - self.measured) / 1000
             yield _make_gauge("statistics_age_seconds", "Time since a worker last recorded statistics.", age)
@@ -114,7 +120,7 @@ class Snapshot(Collector):
 
 def list_families() -> list[Metric]:
     """List every metric, without values."""
-    return list(Snapshot(Survey(), approvals={}, measured=0, activity=Activity({}), people={}).collect())
+    return list(Snapshot(Survey(), approvals={}, measured=0, activity=Activity({}), people={}, audit=(0, "")).collect())
 
 
 def list_series(family: Metric) -> list[str]:

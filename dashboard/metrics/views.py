@@ -22,7 +22,7 @@ from machines.conf import conf
 from machines.connections import get_engine, get_pattern
 from machines.duties import DUTIES
 from machines.engine import EngineUnavailable, SignalboxError
-from machines.models import SamplingTurn
+from machines.models import AuditHead, SamplingTurn
 from machines.patterns import Locks
 from machines.people.permissions import EVERYTHING, NOTHING, Scope, scope_of
 from machines.statistics.writing import waiting
@@ -61,7 +61,8 @@ def read_snapshot(scope: Scope) -> Snapshot:
     kept = {duty: holder is not None for duty, holder in read_lock_holders(get_pattern(Locks), DUTIES).items()}
     moved = _read_if_possible(lambda: kept_activity(survey.lives))
     people = _read_if_possible(count_people) if scope.all else None
-    return Snapshot(survey, time.time() * 1000, sockets(), *_read_stored(), kept, moved, people, unwritten)
+    stored, head = _read_stored(), _read_head() if scope.all else None
+    return Snapshot(survey, time.time() * 1000, sockets(), *stored, kept, moved, people, unwritten, head)
 
 
 def _read_stored() -> tuple[dict[str, int] | None, int | None]:
@@ -73,6 +74,15 @@ def _read_stored() -> tuple[dict[str, int] | None, int | None]:
     except Error as error:
         log.warning("metrics: %s", error)
         return None, None
+
+
+def _read_head() -> tuple[int, str] | None:
+    """Read number and digest of the newest audit entry."""
+    try:
+        return AuditHead.objects.values_list("number", "digest").first()
+    except Error as error:
+        log.warning("metrics: %s", error)
+        return None
 
 
 def _read_if_possible(read: Callable[[], Found]) -> Found | None:

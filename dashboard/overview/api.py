@@ -13,7 +13,6 @@ from dashboard.api.framework.schemas import Ms, Out
 from dashboard.shared.errors.redis_outage import AWAY, Panels
 from machines.audit.activity import activity, count_people
 from machines.engine.limits import MAX_INSTANCE_ID
-from machines.statistics import scoreboards
 from machines.statistics.series import Series, series
 
 from . import search as global_search
@@ -53,7 +52,7 @@ def find(
     }
 
 
-activity_group = Group("activity", "Activity counts and scoreboards.")
+activity_group = Group("activity", "Activity counts.")
 
 
 class CountOut(Out):
@@ -78,17 +77,6 @@ class ActivityOut(Out):
     away: dict[str, str] = Field({}, description=AWAY)
 
 
-class PlaceOut(Out):
-    rank: int = Field(description="equal scores share one: 1, 2, 2, 4")
-    member: str = Field(description="`<version>:<transition>`, an event, or a state")
-    score: float = Field(description="how often; of states the ms half of their instances have been there for longer")
-    tied: bool
-
-
-class BoardOut(Out):
-    items: list[PlaceOut]
-
-
 @activity_group.get(
     "/activity", id="getActivity", right="view", answers=ActivityOut, summary="Count active instances and people"
 )
@@ -102,24 +90,6 @@ def get_activity(request: HttpRequest) -> dict[str, Any]:
         "operators": people,
         "away": panels.away,
     }
-
-
-@activity_group.get(
-    "/machines/{name:machine}/board", id="getBoard", right="view", answers=BoardOut,
-    summary="Get a scoreboard of a machine",
-)  # fmt: skip
-def first(
-    request: HttpRequest,
-    machine: str,
-    of: Literal["edges", "states", "refused"] = "edges",
-    days: int = Query(1, ge=1, le=scoreboards.WEEK, description="how many days together, today among them"),
-    limit: int = Query(5, ge=1, le=100),
-) -> dict[str, Any]:
-    """Rank the busiest edges, the most refused events, or the slowest states (now, whatever `days` says)."""
-    engine_of(request).live(machine)  # raises where there is none
-    if of == "states":
-        return {"items": scoreboards.slowest(machine, limit)}
-    return {"items": scoreboards.busiest(machine, of, limit, days=days)}
 
 
 statistics_group = Group("statistics", "Metrics of the last hour, day or month.")

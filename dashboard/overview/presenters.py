@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -62,8 +62,8 @@ def summarize(track: StateCounts, live: Live, rates: Present | None, versions: V
 
 
 CALM = 9  # the rank of a machine without an alarm
-COLOURS = ("s-a", "s-b", "s-c", "s-d", "s-e", "s-f")
-REST = "s-rest"
+TINTS = ("s-a", "s-b", "s-c", "s-d", "s-e", "s-f")
+REST, LATE = "s-rest", "s-late"
 WIDTH = 100  # of the bar of states
 
 
@@ -79,7 +79,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class MachineRow:
-    """Holds a machine. ``alarms``: those about it, the worst first; ``paused``: its paused queues."""
+    """Holds a machine. ``alarms``: those about it, the worst first; ``paused``: its paused queues; ``late``: states
+    with instances past a service level."""
 
     track: StateCounts
     facts: Facts
@@ -87,6 +88,7 @@ class MachineRow:
     alarms: list[Alarm] = field(default_factory=list)
     paused: list[str] = field(default_factory=list)
     rollout: Rollout | None = None
+    late: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -104,25 +106,26 @@ class MachineRow:
 
     @property
     def segments(self) -> list[Segment]:
-        return lay_out(self.track.shown)
+        return lay_out(self.track.shown, self.late)
 
     @property
     def states_text(self) -> str:
-        """Return ``New 3, Waiting 37`` for screen readers."""
-        held = [f"{block.state} {block.count:,}" for block in self.track.shown if block.count]
-        left = [f"{self.track.left_out} more states"] if self.track.left_out else []
-        return ", ".join([*held, *left]) or "no instances"
+        """Return ``New 3, Waiting 37`` for screen readers: all that the list below a bar shows."""
+        held = [f"{block.state} {block.count:,}" for block in self.track.shown]
+        left = self.track.left_out
+        return ", ".join([*held, *([f"{left} more state{'s' * (left > 1)}"] if left else [])])
 
 
-def lay_out(blocks: Iterable[StateCount]) -> list[Segment]:
-    """Lay out the states of a machine side by side, as wide as their counts. Final states are grey."""
+def lay_out(blocks: Iterable[StateCount], late: Set[str] = frozenset()) -> list[Segment]:
+    """Lay out the states of a machine side by side, as wide as their counts. Those in ``late`` alone are in colour."""
     blocks = list(blocks)
     total = sum(block.count for block in blocks) or 1
-    found, x, colours = [], 0.0, 0
+    found, x, tints = [], 0.0, 0
     for block in blocks:
         width = round(WIDTH * block.count / total, 2)
-        colour = REST if block.final else COLOURS[colours % len(COLOURS)]
-        colours += not block.final
+        is_late = not late.isdisjoint((block.state, *block.leaves))
+        colour = LATE if is_late else REST if block.final else TINTS[tints % len(TINTS)]
+        tints += not block.final
         found.append(Segment(block, colour, round(x, 2), width))
         x += width
     return found

@@ -1,37 +1,35 @@
-"""Searches everything: instances of any machine by id, archived ones too, machines and queues by name, jobs by id. Also
-answers the palette while somebody types.
+"""Searches everything: instances of any machine by id, archived ones too, machines and queues by name, jobs by id, and
+words in all that instances hold and definitions name.
 
 The search is bounded however much there is: the names of what is published, one command for each machine, and a page of
-the index of ids where a definition declares one. A page counts what it leaves out, or says that there is more.
+the index of ids where a definition declares one. A page counts what it leaves out, or says that there is more. Words
+are read within a budget (``machines.instances.words``).
 """
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from dashboard.models import SavedView
 from dashboard.shared.addresses import JobId, parse_number
-from dashboard.shared.navigation import list_navigation_links
-from dashboard.shared.permissions import allows, require
+from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.search.instance_filter import IDS
-from machines.connections import get_throttle
-from machines.engine import ids
+from machines.catalog.queries import find_definitions
+from machines.engine import BadInput, ids
 from machines.engine.limits import MAX_INSTANCE_ID
+from machines.instances import query_line
 from machines.instances.archive.store import get_archive
-from machines.people.limits import spend_if_available
+from machines.instances.words import SECONDS, count_instances
 
 MAX_HITS = 20  # of each kind on the page
 BY_PREFIX = 20  # machines whose ids are looked through for one page
@@ -43,13 +41,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Holds a result. ``of``: its machine; ``exact``: the whole name was typed."""
+    """Holds a result. ``of``: its machine; ``exact``: the whole name was typed; ``places``: where words were found."""
 
     kind: str
     name: str
     url: str
     of: str = ""
     exact: bool = False
+    places: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +133,65 @@ def _find_by_prefix(engine: RedactedEngine, machines: list[str], prefix: str, fo
             found.remainders.append(Remainder("instance", 1, MAX_HITS, of=name, url=address))
 
 
+@dataclass(frozen=True, slots=True)
+class WordResults:
+    """Holds hits of words. ``looked``: how many instances were compared, with those of the pages before, of ``total``;
+    ``cursor``: where to go on, "" where all were; ``missing``: machines that did not answer; ``is_full``: the page ends
+    because of its hits, not of its budget."""
+
+    hits: Sequence[Hit] = ()
+    looked: int = 0
+    total: int = 0
+    cursor: str = ""
+    missing: Sequence[str] = ()
+    is_full: bool = False
+
+
+def search_words(
+    request: HttpRequest, asked: str, *, cursor: str = "", looked: int = 0, limit: int = MAX_HITS,
+    seconds: float = SECONDS,
+) -> WordResults:  # fmt: skip
+    """Find the words in definitions, on the first page, and in instances of the machines that the person sees."""
+    engine, words = redacted_engine(request), asked.split()
+    names = list(engine.machines())
+    try:
+        page = engine.find_words(words, names, limit=limit, cursor=cursor, seconds=seconds)
+    except BadInput:  # too many words, or letters that nothing holds
+        return WordResults()
+    named = {} if cursor else find_definitions(words, names, limit)
+    hits = [
+        Hit("definition", name, reverse("signalbox:machine", args=[name]), name, places=places)
+        for name, places in named.items()
+    ]
+    hits += [
+        Hit(hit.kind, hit.id, reverse("signalbox:instance", args=[hit.machine, hit.id]), hit.machine, places=hit.places)
+        for hit in page.hits
+    ]
+    total = count_instances(names) if page.cursor else 0
+    # A page that is full looked further than its last hit, where the next one begins.
+    looked = min(looked + page.looked, total) if page.cursor else looked + page.looked
+    return WordResults(hits, looked, total, page.cursor, page.missing, len(page.hits) >= limit)
+
+
 AHEAD = 300  # seconds that an id, or the clock it was made by, may be before this process's own
 
 
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
-    """Answer ``?q=``, further pages by ``?page=``. A single exact match is opened at once."""
-    asked = request.GET.get("q", "").strip()
-    page = _read_page(request)
-    found = search_page(request, asked[:MAX_INSTANCE_ID], page) if asked else Results()
+    """Answer ``?q=``, further pages by ``?page=``, of words by ``?after=``. A single exact match is opened at once."""
+    asked = request.GET.get("q", "").strip()[:MAX_INSTANCE_ID]
+    page, cursor = _read_page(request), request.GET.get("after", "")
+    found = search_page(request, asked, page) if asked else Results()
     exact = [hit for hit in found.hits if hit.exact]
     if len(exact) == 1 and page == 1 and not request.GET.get("all"):
         return redirect(exact[0].url)
+    looked = parse_number(request.GET.get("looked", "")) or 0
     context = {
         "asked": asked,
         "hits": sorted(found.hits, key=lambda hit: not hit.exact),
         "found": found,
+        "words": search_words(request, asked, cursor=cursor, looked=looked) if asked and page == 1 else None,
+        "line": " ".join(map(query_line.quote, asked.split())),
         "made": _decode_id(asked.lower()),
     }
     return render_page(request, "signalbox/overview/search.html", context)
@@ -165,54 +207,3 @@ def _decode_id(text: str) -> ids.Decoded | None:
     """Decode the time of an id; None for a text that only looks like one, as an id of the future does."""
     made = ids.decode(text) if ids.is_id(text) else None
     return made if made and made.at < (time.time() + AHEAD) * 1000 else None
-
-
-MOST = 20  # rows of one answer
-MOST_OF_A_KIND = 8
-LIMIT, PER = 60, 10  # requests of one person in so many seconds: typing fast needs ten
-ORDER = ("instance", "archived instance", "job", "machine", "place", "queue", "view", "action")
-
-
-@require("view")
-def suggest(request: HttpRequest) -> JsonResponse:
-    """Answer ``?q=`` with ``rows`` of kind, name, of and url, the best first; without ``q``, places and actions."""
-    turn = spend_if_available(get_throttle().count, "suggestions", str(request.user.pk), limit=LIMIT, per=PER)
-    if not turn.allowed:
-        seconds = max(1, math.ceil(turn.retry_after))
-        return JsonResponse({"rows": []}, status=429, headers={"Retry-After": str(seconds)})
-    asked = " ".join(request.GET.get("q", "")[:MAX_INSTANCE_ID].replace("\0", "").split())
-    rows = [{"kind": hit.kind, "name": hit.name, "of": hit.of, "url": hit.url} for hit in _collect(request, asked)]
-    return JsonResponse({"query": asked, "rows": rows}, headers={"Cache-Control": "no-store"})
-
-
-def _collect(request: HttpRequest, asked: str) -> list[Hit]:
-    wanted = asked.lower()
-    hits = [*(search(request, asked) if asked else ()), *_list_own_hits(request, wanted)]
-    hits.sort(key=lambda hit: _rank(hit, wanted))
-    taken: dict[str, int] = {}
-    kept = []
-    for hit in hits:
-        taken[hit.kind] = taken.get(hit.kind, 0) + 1
-        if taken[hit.kind] <= MOST_OF_A_KIND:
-            kept.append(hit)
-    return kept[:MOST]
-
-
-def _list_own_hits(request: HttpRequest, wanted: str) -> Iterator[Hit]:
-    """Yield the places, saved views and actions whose name contains the text."""
-    user = request.user
-    for place in list_navigation_links(user):
-        if wanted in place.label.lower():
-            yield Hit("place", place.label, place.url)
-    for view in islice(SavedView.shown_to(user, name__icontains=wanted), MOST_OF_A_KIND):
-        yield Hit("view", view.name, view.address, view.machine)
-    for name in sorted(redacted_engine(request).machines()):
-        label = f"New instance of {name}"
-        if wanted in label.lower() and allows(user, "fire", name):
-            yield Hit("action", label, f"{reverse('signalbox:machine', args=[name])}#create")
-
-
-def _rank(hit: Hit, wanted: str) -> tuple[bool, bool, int, str]:
-    name = hit.name.lower()
-    order = name if wanted else ""  # without a text, places stand as in the bar
-    return (not (hit.exact or name == wanted), not name.startswith(wanted), ORDER.index(hit.kind), order)

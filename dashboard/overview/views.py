@@ -26,6 +26,7 @@ from dashboard.shared.rendering import render_page
 from machines.alarms.alarm import CRITICAL, WARNING, Alarm, worst_by_machine
 from machines.catalog.builtin_machines import split_system
 from machines.catalog.queries import count_missing
+from machines.conf import conf
 from machines.engine import BadInput, EngineFault, Survey
 from machines.patterns import Changed
 from machines.people import notes
@@ -50,7 +51,7 @@ from .presenters import (
 )
 
 PER_PAGE = 50  # machines of one page
-MAX_DEPTHS = 8  # queues, the fullest; all stand on the page of queues
+MAX_DEPTHS = 8  # queues with jobs, the fullest; all stand on the page of queues
 MAX_WORKERS = 8
 MAX_ALARMS = 8  # the worst; each has its forms, and all stand on the page of alarms
 VIEWS = 12  # saved views that are listed
@@ -67,33 +68,31 @@ def show(request: HttpRequest) -> HttpResponse:
     names = own + system if request.GET.get("system") else own
     lives = {name: survey.lives[name] for name in names}
     panels = Panels()
-    rates = panels.read("rates", lambda: present(survey.lives), {})
+    rates = panels.read("rates", lambda: present(survey.lives, survey.now), {})
     alarms = collect_alarms(scope, operated, survey, rates)
     raised = [alarm for alarm in alarms if not alarm.is_snoozed]
     ordering = Ordering.parse(request.GET.get("sort", ""))
     figures = gather_figures(lives, worst_by_machine(raised), rates)
     page = Paginator(ordering.sort(figures), PER_PAGE).get_page(request.GET.get("page"))
     depths = [depth for name, live in sorted(lives.items()) for depth in read_depths(name, live.queues)]
+    filled = [depth for depth in depths if not depth.is_empty]
     context = {
         "section": "machines",
         "rows": read_rows(request, survey, list(page), rates, raised),
         "look": choose_look(request),
+        "tours": bool(conf.DEMO_PACE) and not request.preferences.toured,
         "may_publish": allows(request.user, "publish"),
         "look_urls": [(look, address_with(request.GET, view=look)) for look in LOOKS],
         "headers": list_headers(request, ordering),
         "ordering": ordering,
         "views": list(islice(SavedView.shown_to(request.user), VIEWS)),
-        "lost": [
-            name
-            for name in version_view.find_lost_machines(survey.lives)
-            if name in scope and name not in survey.faults
-        ],
+        "lost": _list_lost(scope, survey),
         "unreadable": sorted(survey.faults),
         "missing": count_missing(survey.missing),
         "page": page,
         "topic": name_topic("overview", page, page),
-        "depths": rank_depths(depths, MAX_DEPTHS)[:MAX_DEPTHS],
-        "left_out": max(0, len(depths) - MAX_DEPTHS),
+        "depths": rank_depths(filled, MAX_DEPTHS)[:MAX_DEPTHS],
+        "left_out": max(0, len(filled) - MAX_DEPTHS),
         "workers": survey.workers,
         "workers_shown": survey.workers[:MAX_WORKERS],
         "charts": charts.of_overview(request, own),
@@ -109,6 +108,12 @@ def show(request: HttpRequest) -> HttpResponse:
         "dead": sum(depth.dead for depth in depths),
     } | panels.read("note", lambda: read_note(request), {})
     return render_page(request, "signalbox/overview/overview.html", context | {"away": panels.away})
+
+
+def _list_lost(scope: Scope, survey: Survey) -> list[str]:
+    """List the machines of the database that are not in Redis."""
+    lost = version_view.find_lost_machines(survey.lives)
+    return [name for name in lost if name in scope and name not in survey.faults]
 
 
 def read_rows(
@@ -131,6 +136,7 @@ def read_rows(
                 about.get(name, []),
                 list_paused(survey.queues.get(name, {})),
                 rollout if rollout and rollout.under_way else None,
+                frozenset(state for state, count in live.breaches.items() if count),
             )
         )
     return found
@@ -227,7 +233,7 @@ def show_wall(request: HttpRequest) -> HttpResponse:
     scope = seen & Scope(False, frozenset(chosen)) if chosen else seen
     survey = redacted_engine(request).survey().only(scope)
     panels = Panels()
-    rates = panels.read("rates", lambda: present(survey.lives), {})
+    rates = panels.read("rates", lambda: present(survey.lives, survey.now), {})
     alarms = [each for each in collect_alarms(scope, NOTHING, survey, rates) if not each.is_snoozed]
     worst, about = worst_by_machine(alarms), group_alarms(alarms)
     own, system = split_system(survey.lives)

@@ -58,7 +58,7 @@ class ScheduleForm(PageForm):
     data = forms.CharField(required=False, widget=forms.Textarea({"rows": 4}), help_text="a JSON object")
     rate = forms.IntegerField(required=False, min_value=0, help_text="max instances per second; blank: no limit")
     overlap = forms.ChoiceField(
-        label="If the run before goes on", choices=[(name, OVERLAP_LABELS[name]) for name in OVERLAPS]
+        label="If the previous run is still going", choices=[(name, OVERLAP_LABELS[name]) for name in OVERLAPS]
     )
     catch_up = forms.ChoiceField(
         label="Missed runs", choices=[(name, CATCH_UP_LABELS[name]) for name in CATCH_UPS], initial="last",
@@ -114,6 +114,34 @@ class ScheduleForm(PageForm):
             parts = [part for part in finding.path.split(".") if part in self.fields]
             text = finding.message + (f": {finding.hint}" if finding.hint else "")
             self.add_error(parts[-1] if parts else None, text if parts else str(finding))
+
+
+class ActForm(PageForm):
+    """Asks for a reason, if there is one to give. ``id``: the prefix of its fields' ids."""
+
+    reason = forms.CharField(required=False, max_length=500, help_text="kept in the audit")
+
+    def __init__(self, *args: Any, id: str, zone: str = "", **more: Any) -> None:
+        super().__init__(*args, auto_id=f"{id}-%s", label_suffix="", use_required_attribute=True, **more)
+        for name in {"start", "end"} & self.fields.keys():
+            self.fields[name].label += f", in {zone}"
+
+
+class KeyedActForm(ActForm):
+    key = forms.CharField(widget=forms.HiddenInput)
+
+
+class BackfillForm(KeyedActForm):
+    """Asks for a range, in the zone of the schedule."""
+
+    start = forms.CharField(label="from", widget=forms.DateTimeInput({"type": "datetime-local"}))
+    end = forms.CharField(label="until", widget=forms.DateTimeInput({"type": "datetime-local"}))
+    field_order = ("start", "end", "reason")
+
+
+class RemoveForm(ActForm):
+    name = forms.CharField(label="name of the schedule, to confirm", widget=forms.TextInput({"autocomplete": "off"}))
+    field_order = ("name", "reason")
 
 
 def read_when(text: str) -> dict[str, str]:

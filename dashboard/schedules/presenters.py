@@ -5,20 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from machines.schedules import Row
+from dashboard.shared.addresses import find_page_address
+from dashboard.shared.form_views import make_key
+from machines.schedules import Row, Schedule
+from machines.schedules.occurrences import Cron
 from machines.schedules.planning import Run
 
-from .forms import ACTIONS, write_when
+from .forms import ACTIONS, ActForm, BackfillForm, KeyedActForm, RemoveForm, write_when
 
 WHY = {"due": "planned", "catch_up": "made up", "run": "by hand", "backfill": "backfill"}
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleLine:
-    """A schedule in the list and at the head of its page. Times in ms."""
+    """A schedule in the list and at the head of its page. Times in ms. ``words``: a cron expression in English, else
+    empty."""
 
     row: Row
     when: str
+    words: str
     does: str
     about: str
     next: int | None
@@ -39,6 +44,43 @@ class RunLine:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class Act:
+    """An action on a schedule, as a dialog shows it."""
+
+    id: str
+    label: str
+    about: str
+    url: str
+    form: ActForm
+    danger: bool = False
+
+
+ACTS: dict[str, tuple[str, str, type[ActForm]]] = {
+    "run": ("Run now", "Runs once, now, beside the plan.", KeyedActForm),
+    "pause": ("Pause", "Nothing is due until it is resumed.", ActForm),
+    "resume": ("Resume", "The next runs are planned from now on.", ActForm),
+    "take_over": ("Take over", "From then on it runs in your name.", ActForm),
+    "backfill": ("Backfill", "Runs what the plan has in a range. The runs are listed first.", BackfillForm),
+    "remove": ("Remove", "Removes it with its history. What its runs led to goes on.", RemoveForm),
+}
+
+
+def list_acts(row: Row, may: dict[str, bool], name: str, *, without: str = "") -> list[Act]:
+    """List what the person may do now. ``name``: of the person; ``without``: an action that the page asks about."""
+    is_idle = {
+        "pause": row.state == "paused", "resume": row.state != "paused", "take_over": row.order.author == name,
+    }  # fmt: skip
+    return [
+        Act(
+            f"act-{verb}", label, about, find_page_address(f"signalbox:schedule-{verb.replace('_', '-')}", row.name),
+            form(id=f"act-{verb}", zone=row.schedule.zone, initial={"key": make_key()}), verb == "remove",
+        )
+        for verb, (label, about, form) in ACTS.items()
+        if may[verb] and verb != without and not is_idle.get(verb)
+    ]  # fmt: skip
+
+
 def present(row: Row) -> ScheduleLine:
     what = row.schedule.what
     about = {
@@ -48,11 +90,16 @@ def present(row: Row) -> ScheduleLine:
     return ScheduleLine(
         row,
         write_when(row.schedule.given["when"]),
+        explain(row.schedule),
         ACTIONS[row.schedule.does][0],
         str(about[row.schedule.does] or ""),
         None if row.due is None else row.due * 1000,
         None if row.last is None else present_run(row.last),
     )
+
+
+def explain(schedule: Schedule) -> str:
+    return schedule.when.explain() if isinstance(schedule.when, Cron) else ""
 
 
 def present_run(run: Run) -> RunLine:
@@ -66,7 +113,7 @@ def list_facts(row: Row) -> list[tuple[str, Any]]:
     """Return what is set beside when and what, for people."""
     schedule = row.schedule
     missed = f"all, {schedule.bound} at most" if schedule.catch_up == "all" else schedule.catch_up
-    facts = [("If the run before goes on", schedule.overlap), ("Missed runs", missed)]
+    facts = [("If the previous run is still going", schedule.overlap), ("Missed runs", missed)]
     if schedule.jitter:
         facts.append(("Jitter", f"up to {schedule.jitter} s"))
     return facts

@@ -22,7 +22,7 @@ from machines.schedules import DeclaredSchedule, InvalidSchedule, Row, UnknownSc
 from machines.schedules import actions as services
 
 from .forms import ACTIONS, ScheduleForm, initial
-from .presenters import list_facts, present, present_run
+from .presenters import explain, list_acts, list_facts, present, present_run
 
 RUNS = 50  # on a page
 TAKEN = "the name {!r} is taken: choose another one, or change that schedule"
@@ -68,7 +68,8 @@ def _show(
     """Render the page. ``given``, ``times``, ``mistake``: the form of a backfill as it was sent, the runs that it would
     have, and what was wrong with it."""
     actor = Actor.of(request)
-    row = queries.get(Actor.of(request), name)
+    row = queries.get(actor, name)
+    may = {verb: queries.may(actor, row, verb) for verb in VERBS}
     context = {
         "section": "schedules",
         "line": present(row),
@@ -78,7 +79,8 @@ def _show(
         "facts": list_facts(row),
         "what": {name: found for name, found in row.schedule.what.items() if name not in ("do", "machine")},
         "runs": [present_run(run) for run in queries.history(actor, name, RUNS)],
-        "may": {verb: queries.may(actor, row, verb) for verb in VERBS},
+        "may": may,
+        "acts": list_acts(row, may, actor.name, without="backfill" if given else ""),
         "given": given or {},
         "times": times,
         "mistake": mistake,
@@ -121,15 +123,15 @@ def change(request: HttpRequest, name: str) -> HttpResponse:
 def _edit(request: HttpRequest, form: ScheduleForm, row: Row | None) -> HttpResponse:
     """Show the form; a POST stores the schedule, or with ``preview`` shows its next runs."""
     upcoming: list[int] = []
-    status = 200
+    status, words = 200, ""
     if request.method == "POST":
         status = 400
         if form.is_valid():
             document = form.document()
             try:
                 if "preview" in request.POST:
-                    upcoming = queries.preview(Actor.of(request), document)[1]
-                    status = 200
+                    schedule, upcoming = queries.preview(Actor.of(request), document)
+                    status, words = 200, explain(schedule)
                 else:
                     if row is None and _is_taken(request, document["name"]):
                         raise BadInput(TAKEN.format(document["name"]))
@@ -140,12 +142,12 @@ def _edit(request: HttpRequest, form: ScheduleForm, row: Row | None) -> HttpResp
                 form.blame(error.findings)
             except (BadInput, DeclaredSchedule) as error:
                 form.add_error(None, f"{error.message} ({error.code})")
-    return _render_form(request, form.machine, form, row=row, upcoming=upcoming, status=status)
+    return _render_form(request, form.machine, form, row=row, upcoming=upcoming, words=words, status=status)
 
 
 def _render_form(
     request: HttpRequest, machine: str, form: ScheduleForm | None, *, row: Row | None = None,
-    upcoming: Sequence[int] = (), status: int = 200,
+    upcoming: Sequence[int] = (), words: str = "", status: int = 200,
 ) -> HttpResponse:  # fmt: skip
     context = {
         "section": "schedules",
@@ -156,6 +158,7 @@ def _render_form(
         "label": ACTIONS[form.action][0] if form else "",
         "actions": [(name, *texts) for name, texts in ACTIONS.items()],
         "next": [at * 1000 for at in upcoming],
+        "words": words,
     }
     return render_page(request, "signalbox/schedules/schedule_form.html", context, status=status)
 
@@ -205,13 +208,12 @@ run = _make_view("run", "Running once now; the history shows the result", _run)
 def backfill(request: HttpRequest, name: str) -> str | HttpResponse:
     """Say how many runs a range has; with ``confirm`` run them."""
     actor = Actor.of(request)
-    given = {field: request.POST.get(field, "").strip() for field in ("start", "end")}
+    given = {field: request.POST.get(field, "").strip() for field in ("start", "end", "reason")}
     try:
         if "confirm" not in request.POST:
-            return _show(request, name, given=given, times=queries.preview_backfill(actor, name, **given))
-        count = services.backfill(
-            actor, name, **given, reason=_read_reason(request), key=request.POST.get("key") or None
-        )
+            times = queries.preview_backfill(actor, name, given["start"], given["end"])
+            return _show(request, name, given=given, times=times)
+        count = services.backfill(actor, name, **given, key=request.POST.get("key") or None)
     except BadInput as error:
         return _show(request, name, given=given, mistake=f"{error.message} ({error.code})", status=400)
     return f"Backfill of {count:,} runs started"
@@ -224,5 +226,5 @@ def remove(request: HttpRequest, name: str) -> HttpResponse:
         messages.error(request, "Not removed: enter the name of the schedule to confirm")
         return redirect("signalbox:schedule", name)
     services.remove(Actor.of(request), name, reason=_read_reason(request))
-    messages.success(request, f"{name} removed with its history; what its runs led to goes on")
+    messages.success(request, f"{name} removed with its history; jobs and instances of its runs stay")
     return redirect("signalbox:schedules")

@@ -212,6 +212,11 @@ class Depth:
     def places(self) -> list[tuple[str, int]]:
         return [(place, getattr(self, place)) for place in PLACES]
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no job waits, runs or is dead."""
+        return not (self.ready or self.leased or self.delayed or self.dead)
+
 
 def read_depths(machine: str, queues: Mapping[str, Mapping[str, int]]) -> list[Depth]:
     """Read the engine's ``{queue: {place: n}}``, in its order."""
@@ -248,6 +253,11 @@ class Figures:
     @property
     def paused(self) -> Pause | None:
         return self.stats.paused
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether it is empty and not paused."""
+        return self.paused is None and self.depth.is_empty
 
     @property
     def ended(self) -> int:

@@ -14,6 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 from dashboard.site.mount_point import mount_path
 from machines.audit.entries import REFUSED, record, source_of
+from machines.catalog.redaction import Concealed
 from machines.models import Draft, StoredPlan
 from machines.people.permissions import (
     MEANINGS,
@@ -99,7 +100,7 @@ def _find_way_back(request: HttpRequest) -> str:
 def require_audited(
     right: str, action: Action, *, globally: bool | None = None, **columns: str
 ) -> Callable[[View], View]:
-    """Require a right as ``require`` does, and audit a POST without it as refused.
+    """Require a right as ``require`` does, and audit a POST or an export without it as refused.
 
     ``action``: the action in the audit, or a function that reads it from the request. ``columns``: column of the audit
     -> the argument of the address that belongs there.
@@ -112,8 +113,8 @@ def require_audited(
         def record_refusals(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             try:
                 return guarded(request, *args, **kwargs)
-            except Forbidden as error:
-                if request.method == "POST":
+            except (Forbidden, Concealed) as error:
+                if request.method == "POST" or action == "export":
                     about = {"machine": error.machine} | {column: str(kwargs[name]) for column, name in columns.items()}
                     record_refusal(request, action if isinstance(action, str) else action(request), error, **about)
                 raise
@@ -123,7 +124,7 @@ def require_audited(
     return decorate
 
 
-def record_refusal(request: HttpRequest, action: str, error: Forbidden, **about: str) -> None:
+def record_refusal(request: HttpRequest, action: str, error: Forbidden | Concealed, **about: str) -> None:
     """Record a refusal in the audit. ``about``: as ``machines.audit.entries.record`` takes it."""
     record(
         request.user, action, reason=request.POST.get("reason", ""), source=source_of(request), outcome=REFUSED,

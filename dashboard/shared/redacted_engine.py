@@ -14,7 +14,7 @@ Deny by default. A method of the engine does not exist here until it is written 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -45,6 +45,7 @@ from machines.engine.simulation import SimulatedStep
 from machines.engine.verification.findings import VerificationFinding
 from machines.instances import actions as instances
 from machines.instances.queries import conceal_terms, explain_all, redactor_of
+from machines.instances.words import WordPage, find_words
 from machines.jobs import queries as job_queries
 from machines.people.actor import Actor
 from machines.people.permissions import among
@@ -199,6 +200,10 @@ class RedactedEngine:
         return [
             one.id for one in self._engine.find(self._demand_view(machine), id_prefix=prefix, limit=limit).instances
         ]
+
+    def find_words(self, words: Sequence[str], machines: Iterable[str], **asked: Any) -> WordPage:
+        """Find instances by words, in what the person may see. Hits tell where a word stands, and no values."""
+        return find_words(self._actor, words, self._select_visible(machines), **asked)
 
     def get_many(self, machine: str, ids: Iterable[str]) -> list[Instance | SignalboxError]:
         """Return where instances stand, without their data and timers."""

@@ -20,6 +20,7 @@ from machines.catalog import builtin_machines, offload
 from machines.catalog.mirrors import is_mirror, row_methods
 from machines.catalog.queries import get_version, list_unrecorded, make_version, outline_from
 from machines.diagrams import active, fold_id
+from machines.engine import Instance
 from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
 from machines.engine.definitions.outline import is_match
 from machines.instances.forms import TypedForm
@@ -28,7 +29,7 @@ from machines.models import Machine, MachineVersion
 from .times import TimeFields
 
 VAST_WIDTH = 1300  # pixels
-MAX_WITHOUT_MAP = 40  # states
+MAX_WITHOUT_MAP = 24  # states
 MAX_CACHED = 128  # machines whose index and folds are kept: a published version never changes
 MAX_CACHED_DRAWINGS = 32  # folded diagrams in the cache of a process
 DRAWING_CPU = 5.0  # seconds of processor time that one may take
@@ -124,7 +125,7 @@ class VersionView:
 
     @property
     def is_large(self) -> bool:
-        """Return whether the diagram needs a map, and a field that jumps to a state."""
+        """Return whether the diagram needs a map, a field that jumps to a state, and focus."""
         return len(self.outline.states) > MAX_WITHOUT_MAP
 
     @property
@@ -407,3 +408,31 @@ def find_transition_parts(view: VersionView, transitions: Iterable[str]) -> list
     """Return the ids of the lines for these transitions."""
     drawn = view.index["transitions"]
     return list(dict.fromkeys(drawn[id] for id in transitions if id in drawn))
+
+
+def draw_instance(
+    view: VersionView,
+    instance: Instance,
+    possible: Mapping[str, str],
+    *,
+    actions: Mapping[str, str] | None = None,
+    address: Address | None = None,
+) -> SafeString:
+    """Highlight every active state, in each region and around it, and the transitions that are available now.
+
+    ``possible``: transition -> kind of its route; ``actions``: transition -> the anchor of its
+    form. ``address``: returns the address of this page with another drawing.
+    """
+    overlay = Overlay()
+    if address:
+        link_folds(view, overlay, address)
+    for part in find_state_parts(view, instance.configuration):
+        overlay.mark(part, "current")
+    for part in find_transition_parts(view, (id for id, kind in possible.items() if kind in ("holds", "depends"))):
+        overlay.mark(part, "possible")
+    for id, anchor in (actions or {}).items():
+        if possible.get(id) in ("holds", "depends") and id in view.index["transitions"]:
+            overlay.links.setdefault(view.index["transitions"][id], f"#{anchor}")
+    for part in find_transition_parts(view, instance.outcome.transitions if instance.outcome else ()):
+        overlay.mark(part, "taken")
+    return overlay.draw_on(view.svg)

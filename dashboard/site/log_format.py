@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from machines.audit.request_context import given_id, request_id
 from machines.engine.tracing import read_ids
 
-# The public part of an API token, of a session or of a link to a view, and its secret.
+# The public part of an API token, or of a session, and its secret.
 SECRET = re.compile(r"(sb_[0-9a-f]{12}_|(?<!\d)\d{1,2}\.[0-9a-f]{16}\.)[A-Za-z0-9_-]{8,}", re.ASCII)
 
 
@@ -50,7 +50,7 @@ class Asked(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         request = getattr(record, "request", None)
         ours, theirs = (kept.get() or getattr(request, kept.name, "") for kept in (request_id, given_id))
-        trace = getattr(record, "trace_id", "") or read_ids()["trace_id"]
+        trace = getattr(record, "trace_id", "") or getattr(request, "trace_id", "") or read_ids()["trace_id"]
         words = [ours, f"given {theirs}" if ours and theirs else "", f"trace {trace}" if trace else ""]
         record.asked = f" [{' '.join(filter(None, words))}]" if ours or trace else ""
         return True

@@ -6,6 +6,7 @@ the browser sends the newest text when an answer has come, so typing fast costs 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -58,14 +59,29 @@ def _answer(request: HttpRequest, most: int, cpu: float) -> JsonResponse:
     text = read_text(request, most, what="checked while it is written")
     if isinstance(text, JsonResponse):
         return text
+    terms = _read_terms(request)
+    if request.content_type == "application/json":
+        try:
+            text, terms["wanted"] = _read_change(text)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return refuse(400, "SB700", 'Send {"text": the text, "change": {"do": what}}.')
     try:
-        done = offload.run("study", text, who=Actor.of(request).id, cpu=cpu, **_read_terms(request))
+        done = offload.run("study", text, who=Actor.of(request).id, cpu=cpu, **terms)
     except offload.OffloadError as error:
         return refuse_error(error)
     found = done.answer | {"cpu": round(done.cpu * 1000)}
     if "known" in request.GET:
         found |= {"known": list_known(Actor.of(request))}
     return answer_json(found)
+
+
+def _read_change(body: str) -> tuple[str, dict[str, Any]]:
+    """Read a text with the change made in its diagram. Raises KeyError, RecursionError, TypeError, ValueError."""
+    read = json.loads(body)
+    text, change = read["text"], read["change"]
+    if not isinstance(text, str) or not isinstance(change, dict):
+        raise TypeError
+    return text, change
 
 
 def read_text(request: HttpRequest, most: int, *, what: str, cost: int = 1) -> str | JsonResponse:

@@ -22,8 +22,9 @@ from dashboard.instances.presenters import Route, list_routes
 from dashboard.shared import version_view
 from dashboard.shared.addresses import parse_number
 from dashboard.shared.counts import count_versions
+from dashboard.shared.csv_export import Export
 from dashboard.shared.errors.statuses import status_of
-from dashboard.shared.permissions import require
+from dashboard.shared.permissions import require, require_audited
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import answer_json, render_page
 from dashboard.shared.version_view import Overlay, VersionView, find_state_parts, find_transition_parts
@@ -198,7 +199,7 @@ def step(request: HttpRequest, machine: str) -> HttpResponse:
     return _render_page(request, trial)
 
 
-@require("view")
+@require_audited("view", "export")
 def scenario(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer the run of the address as a scenario file."""
     trial = _open(request, machine, request.GET)
@@ -209,7 +210,9 @@ def scenario(request: HttpRequest, machine: str) -> HttpResponse:
             trial.mistake, trial.status = f"No file was written: {error.message} ({error.code})", 400
         else:
             response = HttpResponse(text, content_type="application/yaml; charset=utf-8")
-            response["Content-Disposition"] = f'attachment; filename="{machine}-run.yaml"'
+            name = f"{machine}-run.yaml"
+            response["Content-Disposition"] = f'attachment; filename="{name}"'
+            Export(request, (), len(trial.records), {"machine": machine}).write(name)
             return response
     return _render_page(request, trial)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,23 +26,26 @@ from dashboard.shared.rendering import answer_json, render_page
 from dashboard.shared.times import in_ms
 from machines import formats
 from machines.catalog import offload
-from machines.catalog.editing.checking import WRITTEN
+from machines.catalog.editing.changes import FIELDS
+from machines.catalog.editing.checking import WRITTEN, choose_folds
 from machines.catalog.editing.starters import list_starters
 from machines.catalog.queries import find_latest, get_version
+from machines.diagrams import DRAWING
 from machines.engine import BadInput, Live, SignalboxError
 from machines.engine.errors import UnknownMachine
 from machines.engine.limits import MAX_DEFINITION, MAX_REASON, check_machine_name
 from machines.instances.forms import PageForm
-from machines.models import Draft
+from machines.models import Draft, MachineVersion
 from machines.people.actor import Actor
 from machines.people.errors import DraftChanged, DraftClosed
-from machines.versions import drafts
+from machines.versions import drafts, editors
 
 from . import checks
 from .checks import read_format, refuse, refuse_error
 
 CPU = 6.0
 OPEN = 10  # drafts of others that are named
+FIRST = 64 * 1024  # characters of a text whose diagram is in the page; a larger one is drawn by the first check
 
 
 class TextForm(PageForm):
@@ -57,7 +61,8 @@ class TextForm(PageForm):
 @dataclass
 class Workspace:
     """What is edited. ``machine`` is empty for one that has no name yet; ``base``: the version that it was made from;
-    ``current``: the one that the next comes after; ``theirs``: the text that somebody else wrote meanwhile."""
+    ``current``: the one that the next comes after; ``published``: the one whose text it is; ``drawn``: its stored
+    diagram; ``theirs``: the text that somebody else wrote meanwhile."""
 
     machine: str
     text: str
@@ -68,6 +73,8 @@ class Workspace:
     note: str = ""
     format: str = ""
     checked: dict[str, Any] = field(default_factory=dict)
+    published: MachineVersion | None = None
+    drawn: str = ""
     verified: dict[str, Any] = field(default_factory=dict)
     mistake: str = ""
     theirs: Draft | None = None
@@ -80,7 +87,7 @@ class Workspace:
 
     @property
     def drawing(self) -> SafeString:
-        return mark_safe(self.checked.get("svg", ""))  # noqa: S308  our own drawing
+        return mark_safe(self.checked.get("svg", self.drawn))  # noqa: S308  our own drawing
 
 
 @require("publish")
@@ -89,7 +96,9 @@ def new(request: HttpRequest) -> HttpResponse:
     starters = list_starters()
     if request.method != "POST":
         starter = starters.get(request.GET.get("template", ""), starters["empty"])
-        return _render_page(request, Workspace("", starter.text), chosen=starter.name)
+        space = Workspace("", starter.text)
+        _draw_first(request, space)
+        return _render_page(request, space, chosen=starter.name)
     space = Workspace("", request.POST.get("text", ""), note=request.POST.get("note", ""))
     return _submit(request, space)
 
@@ -98,7 +107,9 @@ def new(request: HttpRequest) -> HttpResponse:
 def edit(request: HttpRequest, machine: str) -> HttpResponse:
     """Show a machine's definition: the draft of the address, else the newest that this person wrote, else the current
     version. An account that may not publish can read it."""
-    return _render_page(request, _open(request, Actor.of(request), machine))
+    space = _open(request, Actor.of(request), machine)
+    _draw_first(request, space)
+    return _render_page(request, space)
 
 
 @answer_form("studio", "publish", "draft.save")
@@ -122,12 +133,13 @@ def _open(request: HttpRequest, actor: Actor, machine: str) -> Workspace:
     if draft is None and current is None:
         raise UnknownMachine(machine)
     base = draft.base if draft is not None else current
-    text = draft.text if draft is not None else _write(machine, current)
+    published = get_version(machine, current or 0) if draft is None else None
+    text = draft.text if published is None else _write(published)
     return Workspace(
         machine, text, draft, base, current, may and (draft is None or draft.is_open),
         note=draft.note if draft is not None else "", format=draft.format if draft is not None else "json",
         drafts=[one for one in mine if draft is None or one.pk != draft.pk],
-        others=drafts.list_editors(actor, machine) if may else [],
+        others=editors.list_editors(actor, machine) if may else [], published=published,
     )  # fmt: skip
 
 
@@ -138,9 +150,22 @@ def _find(actor: Actor, machine: str, asked: str) -> Draft:
     return find_of_machine(lambda: drafts.get(actor, number), machine, "draft")
 
 
-def _write(machine: str, version: int | None) -> str:
-    definition = get_version(machine, version or 0, without=("drawing",)).definition
-    return json.dumps(definition, indent=2, ensure_ascii=False) + "\n"
+def _write(version: MachineVersion) -> str:
+    return json.dumps(version.definition, indent=2, ensure_ascii=False) + "\n"
+
+
+def _draw_first(request: HttpRequest, space: Workspace) -> None:
+    """Draw the text that the page opens with: a published one as it is stored, any other in a helper process that is
+    free. The page waits for none: what it opens without comes with the first check."""
+    version = space.published
+    if len(space.text) > FIRST:
+        return
+    if version is not None and version.drawing_format == DRAWING:
+        space.drawn = "" if choose_folds(version.outline) else version.drawing
+    elif not checks.spend(request, 1):
+        with suppress(offload.OffloadError):
+            done = offload.pool.run_if_free("study", space.text, who=Actor.of(request).id, cpu=checks.VIEWERS_CPU)
+            space.checked = done.answer if done is not None else {}
 
 
 def _submit(request: HttpRequest, space: Workspace) -> HttpResponse:
@@ -222,7 +247,7 @@ def _render_page(
     form = form or TextForm(initial={"text": space.text, "note": space.note})
     context = {
         "section": "machines", "space": space, "machine": space.machine, "form": form, "chosen": chosen,
-        "starters": [] if space.machine else list_starters().values(), "written": WRITTEN,
+        "starters": [] if space.machine else list_starters().values(), "written": WRITTEN, "fields": FIELDS,
     } | _describe_versions(request, space.machine)  # fmt: skip
     return render_page(request, "signalbox/studio/studio.html", context, status=status)
 
@@ -274,9 +299,13 @@ def note_presence(request: HttpRequest, machine: str) -> JsonResponse:
     """Say that this person is editing; answer who else is, and whether the draft was changed meanwhile."""
     actor, id = Actor.of(request), parse_number(request.GET.get("draft", ""))
     if "leave" in request.GET:
-        drafts.end_editing(actor, machine)
+        editors.end_editing(actor, machine)
         return answer_json({"others": []})
-    others = [{"who": one.who, "draft": one.draft} for one in drafts.note_editing(actor, machine, id)]
+    line, state = parse_number(request.GET.get("line", "")), request.GET.get("state", "")
+    others = [
+        {"who": one.who, "draft": one.draft, "line": one.line, "state": one.state}
+        for one in editors.note_editing(actor, machine, id, line, state)
+    ]
     row = Draft.objects.defer("text").filter(pk=id, machine=machine).first() if id is not None else None
     return answer_json({"others": others, "draft": _describe(row) if row else None, "current": find_latest(machine)})
 

@@ -36,6 +36,7 @@ from machines.catalog.redaction import MASK
 from machines.conf import conf
 from machines.diagrams import EventWords
 from machines.statistics.ages import format_duration
+from machines.templatetags.machine_admin import environment
 
 if TYPE_CHECKING:
     from dashboard.instances.history import HistoryWords, Replay
@@ -294,6 +295,9 @@ def admin_url(user: Any) -> str:
 def logout_url() -> str:
     """Return where the button to log out leads: what the project names, or the view that ends the session."""
     return resolve_url(conf.LOGOUT_URL or "signalbox:logout")
+
+
+register.simple_tag(environment)
 
 
 @register.simple_tag(takes_context=True)

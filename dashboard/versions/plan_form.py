@@ -35,7 +35,7 @@ class PlanForm(PageForm):
 
     to = forms.TypedChoiceField(label="to version", coerce=int)
     sources = forms.TypedMultipleChoiceField(label="from versions", coerce=int, widget=forms.CheckboxSelectMultiple)
-    unmapped = forms.ChoiceField(label="states without a place", choices=UNMAPPED, initial="refuse")
+    unmapped = forms.ChoiceField(label="unmapped states", choices=UNMAPPED, initial="refuse")
     timers = forms.ChoiceField(label="timers without a counterpart run", choices=TIMERS, initial="entry")
     removed = forms.ChoiceField(label="removed data fields", choices=REMOVED, initial="drop")
     suspended = forms.ChoiceField(label="suspended instances", choices=SUSPENDED, initial="move")

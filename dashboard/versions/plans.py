@@ -12,9 +12,9 @@ from django.shortcuts import redirect
 from dashboard.shared import version_view
 from dashboard.shared.addresses import parse_number
 from dashboard.shared.counts import VersionCounts, count_versions
-from dashboard.shared.csv_export import list_lines, stream_csv
+from dashboard.shared.csv_export import Export, list_lines, stream_csv
 from dashboard.shared.form_views import answer_form
-from dashboard.shared.permissions import allows, find_of_machine, require
+from dashboard.shared.permissions import allows, find_of_machine, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.bulks.order import MAX_RATE, MAX_REASON
@@ -200,10 +200,11 @@ def _start_bulk(request: HttpRequest, machine: str, id: int, name: str, begin: A
     return redirect("signalbox:bulk", getattr(row, name))
 
 
-@require("view")
+@require_audited("view", "export")
 def export_refused(request: HttpRequest, machine: str, id: int) -> HttpResponseBase:
     """Answer the instances that the last dry run refused, as CSV."""
     stored = _find_plan(request, machine, id)
     found = presenters.read_dry_run(Actor.of(request), stored)
-    lines = list_lines(presenters.COLUMNS, [found.refused if found else ()])
-    return stream_csv(request, lines, f"plan-{stored.plan_id}-refused.csv")
+    rows = found.refused if found else ()
+    export = Export(request, presenters.COLUMNS, len(rows), {"machine": machine})
+    return stream_csv(export, list_lines(presenters.COLUMNS, [rows]), f"plan-{stored.plan_id}-refused.csv")

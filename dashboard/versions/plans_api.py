@@ -59,7 +59,7 @@ class PlanTerms(Body):
     removed: Literal["drop", "keep"] = "drop"
     suspended: Literal["move", "refuse"] = "move"
     actions: list[Literal["exit", "entry"]] = Field(default_factory=list, description="which run on the way")
-    keep_undo: str = Field("7d", description="how long the way back restores every byte")
+    keep_undo: str = Field("7d", description="how long an undo restores every byte")
 
 
 class NewPlan(PlanTerms):

@@ -1,10 +1,10 @@
 // What the Studio uses of CodeMirror 6, bundled into static/signalbox/vendor/codemirror/codemirror.js.
 
 export { Compartment, EditorState, StateEffect, StateField } from "@codemirror/state";
-export { Decoration, drawSelection, EditorView, highlightActiveLine, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
+export { Decoration, drawSelection, EditorView, highlightActiveLine, highlightSpecialChars, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
 export { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 export { bracketMatching, codeFolding, foldGutter, foldKeymap, indentOnInput, syntaxHighlighting } from "@codemirror/language";
-export { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+export { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, snippet } from "@codemirror/autocomplete";
 export { lintGutter, lintKeymap, openLintPanel, setDiagnostics } from "@codemirror/lint";
 export { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 export { json } from "@codemirror/lang-json";

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from docutils import nodes
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 from pygments.lexers.special import TextLexer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,9 +97,19 @@ def finish(app, error: Exception | None) -> None:
         copy_markdown(page, site)
     (site / "index.html").write_text(redirect(app.builder.get_target_uri(root_doc)), encoding="utf-8")
     (site / "llms.txt").write_text(list_pages(app.env), encoding="utf-8")
-    versions = sorted((one.parent.name for one in site.parent.glob("*/llms.txt")), key=Version, reverse=True)
+    names = (one.parent.name for one in site.parent.glob("*/llms.txt"))
+    versions = sorted(filter(is_version, names), key=Version, reverse=True)
     (site.parent / "versions.js").write_text(f"window.versions = {json.dumps(versions)};\n", encoding="utf-8")
     (site.parent / "index.html").write_text(redirect(f"{versions[0]}/index.html"), encoding="utf-8")
+
+
+def is_version(name: str) -> bool:
+    """Tell whether a folder beside the site is named like a version; others are left alone."""
+    try:
+        Version(name)
+    except InvalidVersion:
+        return False
+    return True
 
 
 def copy_markdown(page: str, site: Path) -> None:

@@ -1,8 +1,5 @@
-"""The Django admin of machines and of the audit. It is read-only, except for publishing a definition and firing an
-event.
-
-Both go through the same doors as everything else, ``machines.catalog.publishing`` and the engine, and both leave a
-log entry.
+"""The Django admin of machines and of the audit. It is read-only, except for firing an event, which goes through the
+engine and leaves a log entry.
 """
 
 from .machine import MachineAdmin

@@ -45,10 +45,6 @@ def drawing(version: MachineVersion, current: Iterable[str] = ()) -> SafeString:
     return mark_safe(lit)  # noqa: S308  our own drawing: what users wrote is escaped in it
 
 
-def machine_url(machine: Machine) -> str:
-    return reverse("admin:machines_machine_change", args=[machine.pk])
-
-
 def instances_url(machine: Machine, **query: str) -> str:
     address = reverse("admin:machines_machine_instances", args=[machine.pk])
     return f"{address}?{urlencode(query)}" if query else address

@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 
 from machines.approvals import actions as approvals
 from machines.catalog.models import Machine, MachineVersion
-from machines.catalog.queries import get_version
+from machines.catalog.queries import find_version, get_version
 from machines.catalog.redaction import strict_redactor
 from machines.connections import get_engine
 from machines.diagrams import EventWords
@@ -118,7 +118,7 @@ def _instance(machine: Machine, id: str) -> Instance:
 
 def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpResponse:
     event = request.POST.get("event", "")
-    version = version_of(machine, seen)
+    version = find_version(seen)
     form = fill_event_form(version, seen, event, request.POST)
     if not form.is_valid():
         return panel(request, machine, seen, form, status=400)
@@ -198,7 +198,7 @@ def panel(
 ) -> HttpResponse:
     """Render the page of an instance. ``submitted`` is the form that was sent and did not succeed, ``error`` what the
     engine said about it."""
-    version = version_of(machine, instance)
+    version = find_version(instance)
     may_fire = may(request, "fire", machine.name)
     redacted = redactor_of(Actor.of(request), machine.name).of(instance.id)
     instance = redacted.instance(instance)
@@ -259,14 +259,6 @@ def _waits(version: MachineVersion | None, instance: Instance) -> list[tuple[str
     delays = {event: f"after {t.delay}" for state in states for t in state.transitions if t.delay for event in t.events}
     timers = sorted(instance.timers, key=lambda timer: timer.due)
     return [(delays.get(timer.event, timer.event), timer.state, moment(timer.due)) for timer in timers]
-
-
-def version_of(machine: Machine, instance: Instance) -> MachineVersion | None:
-    """Return the version the instance lives by; None where nobody has its definition any more."""
-    try:
-        return get_version(machine.name, instance.version)
-    except UnknownMachine:
-        return None
 
 
 def _data(version: MachineVersion | None, instance: Instance) -> list[Field]:

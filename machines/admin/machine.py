@@ -1,4 +1,4 @@
-"""Machines in the admin: their versions and their diagram, with links to publishing and to instances."""
+"""Machines in the admin: their versions and their diagram, with a link to their instances."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from machines.catalog.models import Machine
 from machines.catalog.publishing import find_unrecorded
 from machines.engine import SignalboxError
 
-from . import instances, publishing
+from . import instances
 from .context import SCRIPTS, STYLES, drawing
 from .permissions import GroupGrants, ReadOnly, UserGrants, may, may_grant
 
@@ -29,10 +29,6 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
     class Media:
         css = {"all": STYLES}
         js = SCRIPTS
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse: a machine is added by publishing."""
-        return may(request, "publish")
 
     def has_change_permission(self, request: HttpRequest, obj: Machine | None = None) -> bool:
         """Allow what can be changed here: who has rights on the machine. The machine itself changes by publishing."""
@@ -55,14 +51,10 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
             _name_unrecorded(request)
         return super().changelist_view(request, extra_context)
 
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        return publishing.show(request)
-
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        shown = {"show_save_and_add_another": False} | _beside(request, object_id)
-        return super().change_view(request, object_id, form_url, (extra_context or {}) | shown)
+        return super().change_view(request, object_id, form_url, (extra_context or {}) | _beside(request, object_id))
 
 
 def _name_unrecorded(request: HttpRequest) -> None:
@@ -84,5 +76,4 @@ def _beside(request: HttpRequest, object_id: str) -> dict[str, Any]:
         "machine": machine,
         "drawing": drawing(version) if version else "",
         "versions": machine.versions.select_related("published_by").defer("drawing", "definition")[:20],
-        "may_publish": may(request, "publish", machine.name),
     }

@@ -28,7 +28,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "unserved": Kind(CRITICAL, "Start a worker for the queue, or correct the queues that workers take."),
         "no-handler": Kind(CRITICAL, "Deploy the handler to a worker of the queue."),
         "timers": Kind(CRITICAL, "Open the machine's log and repair what the step refuses."),
-        "dead": Kind(WARNING, "Read the error of one job; re-drive the jobs once its cause is gone."),
+        "dead": Kind(WARNING, "Read the error of one job; retry the jobs once its cause is gone."),
         "sla": Kind(WARNING, "Open the oldest instance and see what it waits for."),
         "exhausted": Kind(WARNING, "See that another worker takes its place, and why these handlers do not end."),
         "blocked": Kind(WARNING, "Find the call without await in the handler, or make it a plain function."),
@@ -39,6 +39,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "paused": Kind(WARNING, "Ask who paused it, and resume it."),
         "schedule": Kind(WARNING, "Take the schedule over if it is still wanted, or remove it."),
         "writes": Kind(WARNING, "See why workers do not reach the database."),
+        "audit": Kind(WARNING, "Bring the receiver back; entries wait in the database until then."),
         "metrics": Kind(WARNING, "See the worker logs."),
         "approvals": Kind(INFO, "Decide the requests."),
     }
@@ -47,7 +48,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 
 
 OF_INSTALLATION = frozenset(
-    {"no-worker", "partitions", "exhausted", "blocked", "clock", "quiet", "writes", "metrics", "approvals"}
+    {"no-worker", "partitions", "exhausted", "blocked", "clock", "quiet", "writes", "audit", "metrics", "approvals"}
 )
 """Kinds of alarms that are about no single machine."""
 
@@ -60,8 +61,9 @@ class Alarm:
     installation; ``machines``: all that it affects. ``since``: ms, 0 where nobody knows. ``count``: jobs, instances or
     others that it counts; ``causes``: what one line joins, such as the queues that wait for one worker. ``subject``: a
     queue or state of the machine; ``terms``: of the address of a list. ``url``: of its subject; ``act_url``: of a form
-    that fixes it, if there is one. ``acknowledged_at``, ``snoozed_until``: ms, 0 for not. ``operated``: whether the
-    viewer may acknowledge, assign and snooze it.
+    that fixes it, if there is one; ``error``: the most frequent one of dead jobs, ``error_url``: of its group.
+    ``acknowledged_at``, ``snoozed_until``: ms, 0 for not. ``operated``: whether the viewer may acknowledge, assign and
+    snooze it.
     """
 
     key: str
@@ -78,6 +80,8 @@ class Alarm:
     url: str = ""
     act: str = ""
     act_url: str = ""
+    error: str = ""
+    error_url: str = ""
     owner: str = ""
     acknowledged_by: str = ""
     acknowledged_at: int = 0

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+from machines.audit.models import AuditReceiver
 from machines.engine import QueueStats, Rollout, WorkerInfo
 from machines.engine.definitions import durations
 from machines.engine.jobs.clock_jump import ClockJump
@@ -60,7 +61,7 @@ class Figures:
     queues that are not paused raise nothing. ``approvals``: pending requests. ``unmeasured``: ms since a worker last
     measured. ``unwritten``: pending writes to the database. ``stopped``: roll-outs that their guards stopped.
     ``lost``: schedules whose author lost the right. ``missing``: roots of partitions that did not answer. ``jumps``: of
-    servers' clocks. ``now``: ms, 0 for unknown.
+    servers' clocks. ``receivers``: of the audit that do not take entries. ``now``: ms, 0 for unknown.
     """
 
     depths: Sequence[Depth] = ()
@@ -79,6 +80,7 @@ class Figures:
     lost: Iterable[LostSchedule] = ()
     missing: Sequence[str] = ()
     jumps: Iterable[ClockJump] = ()
+    receivers: Iterable[AuditReceiver] = ()
     now: int = 0
 
 
@@ -97,11 +99,12 @@ def raise_alarms(figures: Figures) -> list[Alarm]:
         found += [_make_writes_alarm(lagging, now)] if lagging else []
         if figures.unmeasured > UNMEASURED and "statistics" not in lagging:
             found.append(_make_metrics_alarm(figures.unmeasured, now))
+    found += [_make_audit_alarm(each) for each in figures.receivers]
     found += [_make_stuck_alarm(each) for each in figures.stuck if each.count]
     found += [_make_refusals_alarm(each) for each in figures.storms]
     found += [_make_rollout_alarm(each) for each in figures.stopped]
     found += [_make_schedule_alarm(each) for each in figures.lost]
-    return [*found, *_make_pause_alarms(figures.paused)]
+    return [*found, *_make_pause_alarms(figures.paused, now)]
 
 
 def _make(kind: str, key: str, text: str, machine: str = "", *, severity: str = "", **more: Any) -> Alarm:
@@ -185,6 +188,12 @@ def _make_metrics_alarm(ms: int, now: int) -> Alarm:
     return _make("metrics", "metrics", text, since=max(0, now - ms) if now else 0)
 
 
+def _make_audit_alarm(receiver: AuditReceiver) -> Alarm:
+    text = f"{receiver.name} does not take the audit since entry {receiver.number}: {receiver.error}"
+    since = int(receiver.since.timestamp() * 1000) if receiver.since else 0
+    return _make("audit", f"audit:{receiver.name}", text, since=since)
+
+
 def _make_writes_alarm(lagging: Mapping[str, Stats], now: int) -> Alarm:
     """Make one alarm for all buffers that wait for the database."""
     names, oldest = list(lagging), max(stats.oldest for stats in lagging.values())
@@ -201,11 +210,11 @@ def _make_timers_alarm(machine: str, count: int) -> Alarm:
     return _make("timers", f"timers:{machine}", text, machine, count=count)
 
 
-def _make_pause_alarms(queues: Iterable[tuple[str, QueueStats]]) -> Iterator[Alarm]:
+def _make_pause_alarms(queues: Iterable[tuple[str, QueueStats]], now: int) -> Iterator[Alarm]:
     """Yield an alarm for each machine with queues whose pause may have been forgotten."""
     by_machine: dict[str, list[QueueStats]] = defaultdict(list)
     for machine, stats in queues:
-        if stats.paused is not None and stats.now - stats.paused.since > PAUSED_LONG:
+        if stats.paused is not None and now - stats.paused.since > PAUSED_LONG:
             by_machine[machine].append(stats)
     for machine, held in by_machine.items():
         pauses = [stats.paused for stats in held if stats.paused is not None]
@@ -213,7 +222,7 @@ def _make_pause_alarms(queues: Iterable[tuple[str, QueueStats]]) -> Iterator[Ala
         by_actors = f" by {join_words(actors, MAX_NAMED)}" if actors else ""
         one = len(held) == 1
         what = f"{machine}/{held[0].queue}" if one else f"{len(held)} queues of {machine}"
-        text = f"{what} paused for {format_age((held[0].now - since) / 1000)}{by_actors}"
+        text = f"{what} paused for {format_age((now - since) / 1000)}{by_actors}"
         yield _make(
             "paused", f"paused:{machine}", text, machine, since=since, count=len(held),
             subject=held[0].queue if one else "",

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from machines.approvals import queries as approval_queries
 from machines.catalog.queries import outlines_of
 from machines.connections import get_engine
-from machines.engine import Live, Survey
+from machines.engine import Survey
 from machines.engine.errors import EngineUnavailable
 from machines.engine.jobs.clock_jump import ClockJump
 from machines.people.permissions import Scope
 from machines.schedules import SCHEDULES, Schedules, authors
 from machines.statistics import writing
 from machines.statistics.present import Present, last_measured, present, select_noisy, storms
+from machines.webhooks import audit_stream
 
 from .alarm import Alarm
 from .detection import Figures, LostSchedule, Stuck, raise_alarms
@@ -52,9 +53,9 @@ def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present] | N
         stuck=find_stuck(survey),
         paused=[(name, stats) for name, _ in lives for stats in survey.queues[name].values()],
         late={name: live.late for name, live in lives},
-        storms=storms(present(select_noisy(survey.lives)) if rates is None else rates),
-        approvals=approval_queries.find_open(scope).count(),
-        unmeasured=_compute_measurement_age(survey.lives.values()),
+        storms=storms(present(select_noisy(survey.lives), survey.now) if rates is None else rates),
+        approvals=approval_queries.count_open(scope),
+        unmeasured=_compute_measurement_age(survey.now),
         unwritten=writing.waiting(),
         stopped=[
             each for name, each in get_engine().rollouts(recent=True).items() if name in survey.lives and each.by_guard
@@ -62,7 +63,8 @@ def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present] | N
         lost=find_lost_schedules(scope, survey),
         missing=survey.missing,
         jumps=_read_jumps(),
-        now=_read_clock(survey.lives.values()),
+        receivers=audit_stream.list_failing(),
+        now=survey.now,
     )
     return raise_alarms(figures)
 
@@ -106,12 +108,7 @@ def _read_jumps() -> list[ClockJump]:
     return []
 
 
-def _read_clock(lives: Iterable[Live]) -> int:
-    """Return the time in ms by the clock of Redis; 0 without machines."""
-    return max((live.now for live in lives), default=0)
-
-
-def _compute_measurement_age(lives: Iterable[Live]) -> int:
-    """Return the ms since the last measurement, by the clock of Redis; 0 before the first."""
+def _compute_measurement_age(now: int) -> int:
+    """Return the ms since the last measurement; 0 before the first. ``now``: ms by the clock of Redis."""
     measured = last_measured()
-    return max(0, _read_clock(lives) - measured) if measured else 0
+    return max(0, now - measured) if measured else 0

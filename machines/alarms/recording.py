@@ -16,6 +16,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from machines.conf.database import prepare_check
 from machines.connections import get_engine
 from machines.engine.keys import get_machine
 from machines.people.permissions import EVERYTHING
@@ -39,12 +40,17 @@ def record_alarms() -> None:
     record(detect_alarms(EVERYTHING, survey), unknown={*survey.faults, *map(get_machine, survey.missing)})
 
 
+_has_states = prepare_check(AlarmState.objects.all())
+
+
 def record(alarms: Iterable[Alarm], *, unknown: Collection[str] = (), now: datetime | None = None) -> int:
     """Record which alarms of the whole installation are new, worse or over; return the number of events.
 
     ``unknown``: machines that could not be read; their alarms, and those of the whole installation, are not over.
     """
     now, standing = now or timezone.now(), {alarm.key: alarm for alarm in alarms}
+    if not standing and not _has_states():
+        return 0
     events: list[AlarmEvent] = []
     with transaction.atomic():
         rows = {row.key: row for row in AlarmState.objects.select_for_update()}

@@ -21,7 +21,8 @@ from django.utils import timezone
 
 from machines.audit.entries import AuditRecord
 from machines.audit.models import shown_address
-from machines.conf import conf, table
+from machines.conf import conf, mark_environment, table
+from machines.conf.database import prepare_check
 from machines.conf.project import TAG, WORKER_TAG
 from machines.engine.limits import check_machine_name
 from machines.people.actor import Actor
@@ -121,7 +122,7 @@ def test(actor: Actor, id: int) -> Delivery:
             raise BadRoute("active", "the route is paused: resume it first")
         now = timezone.now()
         text = f"{actor.name} tests the route {route.receiver.name}. Nothing is wrong.\n{route.link}".strip()
-        data = {"title": "Test of Signalbox", "text": text, "severity": "info", "link": route.link}
+        data = {"title": mark_environment("Test of Signalbox"), "text": text, "severity": "info", "link": route.link}
         body = write_body(management.TEST, int(now.timestamp() * 1000), data)
         Webhook.objects.filter(pk=route.receiver.pk).update(rest_until=None)
         return deliver(route, f"test:{now.timestamp()}", management.TEST, body)
@@ -320,9 +321,14 @@ def _find_problem(given: Mapping[str, Any]) -> str:
     return "" if apprise_post.is_apprise(given["url"]) or is_secret(given.get("secret")) else f"{label}: {WITHOUT}"
 
 
+_has_declared = prepare_check(AlarmRoute.objects.filter(declared=True))
+
+
 def declare() -> None:
     """Make, change and remove the routes that the settings declare. Those that do not fit are logged, and left out:
     the system check E060 names them before a worker starts."""
+    if not conf.ALARM_ROUTES and not _has_declared():
+        return
     held = {route.receiver.name: route for route in AlarmRoute.objects.filter(declared=True).select_related("receiver")}
     named = [{**DEFAULTS, **given, "name": given["name"].strip()} for given in conf.ALARM_ROUTES]
     wanted = {given["name"]: given for given in named}

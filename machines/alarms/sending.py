@@ -16,6 +16,8 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from machines.conf import mark_environment
+from machines.conf.database import prepare_check
 from machines.webhooks import sender
 from machines.webhooks.fan_out import new_key
 from machines.webhooks.message_body import write_body
@@ -75,11 +77,17 @@ def fits(route: AlarmRoute, row: AlarmState, now: datetime) -> bool:
     return not route.after or (not row.owner and now - row.first_seen >= timedelta(minutes=route.after))
 
 
+_OPEN = AlarmRoute.objects.filter(receiver__active=True)
+_has_open = prepare_check(_OPEN)
+
+
 def send_alarms(now: datetime | None = None) -> int:
     """Make the messages that are due; return how many. Raises errors of the database."""
     now = now or timezone.now()
-    routes = AlarmRoute.objects.filter(receiver__active=True).select_related("receiver").prefetch_related("notices")
-    standing = list(AlarmState.objects.filter(cleared_at__isnull=True)) if routes else []
+    if not _has_open():
+        return 0
+    routes = _OPEN.select_related("receiver").prefetch_related("notices")
+    standing = list(AlarmState.objects.filter(cleared_at__isnull=True))
     made = sum(_make_message(route, standing, now) for route in routes)
     if made:
         sender.call()
@@ -128,7 +136,7 @@ def _describe(route: AlarmRoute, begun: Sequence[AlarmState], ended: Sequence[Al
     if (more := len(ended) - MOST) > 0:
         lines.append(f"and {more:,} more are over")
     return {
-        "title": _write_title(begun, ended), "text": "\n".join([*lines, *filter(None, [route.link])]),
+        "title": mark_environment(_write_title(begun, ended)), "text": "\n".join([*lines, *filter(None, [route.link])]),
         "severity": {CRITICAL: "failure", "": "success"}.get(worst, worst), "link": route.link,
         "begun": len(begun), "over": len(ended),
         "alarms": [

@@ -2,15 +2,16 @@
 
 A request is done as it was asked for, on the version that was seen then, by the transitions that an event selected
 then, in the name of the requester; so their rights and groups count at that moment, too. However many approve at the
-same time, it is done once: the one whose update finds it open goes on. Nobody decides a request of their own, with
-whichever token, and superusers are no exception.
+same time, it is done once: the one whose update finds it open goes on. A definition or a setting may name groups that
+decide, and how many have to approve; who left a group does not count any more. Nobody decides a request of their own,
+with whichever token, and superusers are no exception.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -29,14 +30,16 @@ from machines.engine.limits import MAX_REASON
 from machines.instances.actions import Call, perform
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded, Forbidden, NotOpen, OwnRequest
+from machines.people.errors import ApprovalNeeded, Forbidden, NotApprover, NotOpen, OwnRequest
 from machines.versions import drafts, plans, rollouts
 
 from . import queries
-from .models import CUT_OFF, EXPIRED, UNKNOWN, Approval
+from .models import CUT_OFF, EXPIRED, LASTS, UNKNOWN, Approval
+from .terms import find_request_terms
 
 State = Approval.State
 SAID = 2000  # characters of the outcome
+CARRIED_OUT = (State.RUNNING, State.DONE, State.FAILED)
 CLOCK = "signalbox"  # who lets requests expire
 
 
@@ -60,9 +63,12 @@ def ask(actor: Actor, needed: ApprovalNeeded, *, reason: str = "") -> Approval:
             if found.asked == needed.asked:
                 entry.void()
                 return found
+        terms, now = find_request_terms(needed), timezone.now()
         made = Approval.objects.create(
-            **facts, asked=needed.asked, target=_describe_detail(needed), reason=why, asker=actor.name
-        )
+            **facts, asked=needed.asked, target=_describe_detail(needed), reason=why, asker=actor.name,
+            groups=list(terms.groups), quorum=terms.quorum, asked_at=now,
+            expires_at=now + (LASTS if terms.expires is None else timedelta(milliseconds=terms.expires)),
+        )  # fmt: skip
         entry.note(**made.facts(), **({} if needed.rule is None else {"rule": str(needed.rule)}))
     return made
 
@@ -72,6 +78,7 @@ def preview(actor: Actor, approval: Approval) -> Preview | Explanation | None:
     would."""
     if not approval.is_open:
         return None
+    approval.demand_readable()
     if approval.name == PUBLISH:
         drafts.demand_same(Draft.objects.get(pk=approval.draft), approval.asked["digest"])
         rollouts.demand_turn(approval.machine, PUBLISH, approval.asked)
@@ -90,14 +97,25 @@ def preview(actor: Actor, approval: Approval) -> Preview | Explanation | None:
 
 
 def approve(actor: Actor, id: int, *, note: str = "") -> Approval:
-    """Approve the request and carry it out. The request holds the outcome: done, or failed with the reason.
+    """Approve the request, and carry it out once as many as its quorum have. The request holds the outcome: done, or
+    failed with the reason.
 
-    Raises Forbidden, OwnRequest, NotOpen.
+    Raises Forbidden, NotApprover, OwnRequest, NotOpen, SecretUnreadable.
     """
     with _decide_request(actor, id, "approve", note) as (approval, entry):
         _may(actor, approval)
-        _take(approval, State.RUNNING, actor, note)
-        _finish(approval, actor)
+        approval.demand_readable()
+        approvers = _vote(approval, actor, note)
+        entry.note(approvers=approvers, **({"quorum": approval.quorum} if approval.quorum > 1 else {}))
+        if len(approvers) < approval.quorum:
+            return approval
+        try:
+            _take(approval, State.RUNNING, actor, note)
+        except NotOpen:
+            if approval.quorum > 1 and approval.state in CARRIED_OUT:  # by who approved at the same time
+                return approval
+            raise
+        _finish(approval, ", ".join(approvers))
         entry.note(came=approval.state, **({"error": approval.outcome} if approval.state == State.FAILED else {}))
     return approval
 
@@ -154,6 +172,23 @@ def _may(actor: Actor, approval: Approval) -> None:
         raise Forbidden(missing, approval.machine)
     if approval.asker_id == actor.id:
         raise OwnRequest(approval.pk)
+    if group := queries.find_missing_group(actor, approval):
+        raise NotApprover(approval.pk, group)
+
+
+def _vote(approval: Approval, actor: Actor, note: str) -> list[str]:
+    """Record an approval; return the names of who approve the request now. Raises NotOpen, also for who has approved it
+    already, unless enough have."""
+    if not approval.is_open:
+        raise NotOpen(approval.pk, approval.state)
+    if approval.quorum == 1:
+        return [actor.name]
+    facts = {"voter": actor.name, "note": _clean_text(note)}
+    _, is_new = approval.votes.get_or_create(voter_id=actor.id, defaults=facts)
+    names = [vote.voter for vote, counts in queries.list_votes(approval) if counts]
+    if not is_new and len(names) < approval.quorum:
+        raise NotOpen(approval.pk, State.OPEN, f"you have approved it; {approval.quorum} people have to")
+    return names
 
 
 def _take(approval: Approval, state: str, actor: Actor, note: str) -> None:
@@ -170,11 +205,11 @@ def _take(approval: Approval, state: str, actor: Actor, note: str) -> None:
         setattr(approval, name, value)
 
 
-def _finish(approval: Approval, actor: Actor) -> None:
+def _finish(approval: Approval, second: str) -> None:
     """Do it; the request keeps the outcome, and nothing of the payload."""
     facts: dict[str, Any] = {"state": State.FAILED, "outcome": "internal error: see the server log"}
     try:
-        facts = {"state": State.DONE, "outcome": _do(approval, actor.name), "code": ""}
+        facts = {"state": State.DONE, "outcome": _do(approval, second), "code": ""}
     except (SignalboxError, OrderLost, Draft.DoesNotExist) as error:
         facts = {
             "state": State.FAILED,

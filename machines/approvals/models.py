@@ -9,6 +9,8 @@ from django.db import models
 from django.utils import timezone
 
 from machines.catalog.models import DocumentField
+from machines.encryption.ciphers import Unreadable, demand_readable
+from machines.encryption.fields import EncryptedDocumentField
 from machines.engine.limits import MAX_INSTANCE_ID
 
 UNKNOWN = "the result is unknown; check the instance"
@@ -42,12 +44,16 @@ class Approval(models.Model):
     instance = models.CharField(max_length=MAX_INSTANCE_ID, blank=True, default="")
     bulk = models.CharField(max_length=MAX_INSTANCE_ID, blank=True, default="", help_text="in place of an instance")
     action = models.CharField(max_length=120, help_text="such as delete or fire:refund")
-    asked = DocumentField(default=dict, blank=True, help_text="parameters; emptied after the decision")
+    asked = EncryptedDocumentField(
+        purpose="approval.asked", default=dict, blank=True, help_text="parameters; emptied after the decision"
+    )
     target = models.TextField(blank=True, default="", help_text="the event, the states, or the job")
     expect = models.PositiveBigIntegerField(null=True, blank=True, help_text="the revision it was requested for")
     reason = models.TextField()
     asker = models.CharField(max_length=150)
     asker_id = models.CharField(max_length=40)
+    groups = DocumentField(default=list, blank=True, help_text="an approver is a member of each")
+    quorum = models.PositiveSmallIntegerField(default=1, help_text="how many people approve it")
     asked_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(default=end_of_request)
     state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
@@ -79,6 +85,8 @@ class Approval(models.Model):
             found.state, found.decided_at, found.outcome, found.asked = cls.State.EXPIRED, found.expires_at, EXPIRED, {}
         elif found.state == cls.State.RUNNING and found.decided_at and found.decided_at <= now - CUT_OFF:
             found.state, found.outcome, found.asked = cls.State.FAILED, UNKNOWN, {}
+        elif isinstance(found.__dict__.get("asked"), Unreadable):
+            found.outcome = found.asked
         return found
 
     @classmethod
@@ -133,6 +141,29 @@ class Approval(models.Model):
     def is_open(self) -> bool:
         return self.state == self.State.OPEN and timezone.now() < self.expires_at
 
+    def demand_readable(self) -> None:
+        """Raise SecretUnreadable where the key of ``asked`` is gone."""
+        demand_readable(f"what request {self.pk} asks for", self.asked)
+
     def facts(self) -> dict[str, Any]:
         """Return the facts for the audit: all but what was asked for in detail."""
         return {"approval": self.pk, "action": self.action, "asker": self.asker, "expect": self.expect}
+
+
+class ApprovalVote(models.Model):
+    """One of the approvals that a request with a quorum takes: one for each person. It counts as long as the person may
+    approve the request."""
+
+    approval = models.ForeignKey(Approval, on_delete=models.CASCADE, related_name="votes")
+    voter = models.CharField(max_length=150)
+    voter_id = models.CharField(max_length=40)
+    note = models.TextField(blank=True, default="")
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["at", "id"]
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["approval", "voter_id"], name="one_vote_of_a_person")]
+
+    def __str__(self) -> str:
+        return f"{self.voter} for {self.approval_id}"

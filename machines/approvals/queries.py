@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from machines.conf.database import TIMES, PreparedQuery
+from machines.encryption.ciphers import Unreadable
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 from machines.people.permissions import Scope
 
-from .models import Approval
+from .models import Approval, ApprovalVote
 
 State = Approval.State
 DECIDED = tuple(state for state in State.values if state != State.OPEN)
@@ -69,7 +71,31 @@ def get(actor: Actor, id: int, *, action: str = "") -> Approval:
 
 
 def may_decide(actor: Actor, approval: Approval) -> bool:
-    return approval.is_open and approval.asker_id != actor.id and not find_missing_right(actor, approval)
+    """Tell whether the actor may decide a request, as far as is known without trying."""
+    may = approval.is_open and approval.asker_id != actor.id and not find_missing_right(actor, approval)
+    return may and not find_missing_group(actor, approval)
+
+
+def find_missing_group(actor: Actor, approval: Approval) -> str:
+    """Return a group whose members alone decide a request and that the actor is not in, or "". A superuser is a member
+    of none but their own."""
+    if not approval.groups:
+        return ""
+    held = set(actor.user.groups.values_list("name", flat=True)) if actor.is_person else set()
+    return next((group for group in approval.groups if group not in held), "")
+
+
+def list_votes(approval: Approval) -> list[tuple[ApprovalVote, bool]]:
+    """List the approvals that a request has, each with whether it counts: the person still exists, may do what was
+    asked for, and is in the groups."""
+    votes = list(approval.votes.all()) if approval.quorum > 1 else []
+    users = get_user_model().objects.filter(pk__in=[vote.voter_id for vote in votes], is_active=True)
+    actors = {str(user.pk): Actor(user, f"approval {approval.pk}") for user in users}
+    return [(vote, _counts(actors.get(vote.voter_id), approval)) for vote in votes]
+
+
+def _counts(voter: Actor | None, approval: Approval) -> bool:
+    return voter is not None and not (find_missing_right(voter, approval) or find_missing_group(voter, approval))
 
 
 def may_withdraw(actor: Actor, approval: Approval) -> bool:
@@ -77,7 +103,10 @@ def may_withdraw(actor: Actor, approval: Approval) -> bool:
 
 
 def show_asked(actor: Actor, approval: Approval) -> dict[str, Any]:
-    """Return what the action takes, masked for who may not see it in clear; empty once it is decided."""
+    """Return what the action takes, masked for who may not see it in clear; empty once it is decided, and where its key
+    is gone."""
+    if isinstance(approval.asked, Unreadable):
+        return {}
     return redactor_of(actor, approval.machine).of(approval.instance).redact_request(approval.asked)
 
 

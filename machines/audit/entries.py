@@ -5,13 +5,11 @@ no transaction, so one of them can fail alone. A write that fails never hides wh
 in full, as an error, and the operator gets a warning. A process that is killed in between leaves no entry; an
 instance's own history, written with its step, names actor and reason even then.
 
-Services write through here (``Actor.records``), and pages that have no service. Three ways::
+Services write through here (``Actor.records``), and pages that have no service. Two ways::
 
     with record_action(user, "suspend", source="page 10.0.0.7", machine=machine, instance=id, reason=reason) as entry:
         after = engine.suspend(...)
         entry.note(state=after.state, revision=after.revision)
-
-    with record_request_action(request, "suspend", ...) as entry:  # for the sender of the request
 
     record(user, "publish", machine=name, target="v3", outcome="refused", source="api 10.0.0.7")
 """
@@ -22,18 +20,19 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.messages.api import MessageFailure
-from django.db import Error, transaction
+from django.db import Error
 from django.http import HttpRequest
 
 from machines.catalog import redaction
 from machines.engine import EngineFault, EngineUnavailable, Instance, SignalboxError
 
+from . import chain
 from .activity import count_operator
 from .models import AuditEntry
 from .request_context import request_id
@@ -62,12 +61,12 @@ ACTIONS = (
     "alarm.acknowledge", "alarm.assign", "alarm.snooze", "alarm.wake",
     "failure.assign", "failure.mute", "failure.resolve", "failure.reopen", "failure.redrive", "failure.skip",
     "failure.stop",
-    "note.write", "reveal",
+    "note.write", "reveal", "export", chain.SEAL,
     "user.make", "user.change", "user.password", "user.groups", "user.rights", "user.delete",
     "group.make", "group.change", "group.rights", "group.delete",
     "grant.make", "grant.change", "grant.delete", "token.change", "token.delete",
 )  # fmt: skip
-NO_ACTIONS = ("explain", "login", "logout", "reveal", "user", "group", "grant")
+NO_ACTIONS = ("explain", "login", "logout", "reveal", "export", "audit", "user", "group", "grant")
 """These, and what begins with one and a dot, do nothing."""
 DONE, REFUSED, FAILED = AuditEntry.Outcome.values
 SAID = 2000  # characters of an error's message
@@ -150,13 +149,6 @@ def record_action(
             unwritten()
 
 
-def record_request_action(request: HttpRequest, action: str, **about: Any) -> AbstractContextManager[AuditRecord]:
-    """Do as ``record_action``, for the sender of ``request``."""
-    return record_action(
-        request.user, action, source=source_of(request), unwritten=lambda: warn_operator(request), **about
-    )  # fmt: skip
-
-
 def record(
     actor: Any,
     action: str,
@@ -183,8 +175,7 @@ def record(
         **{name: _shorten(name, text) for name, text in given.items()},
     )  # fmt: skip
     try:
-        with transaction.atomic():
-            entry.save()
+        chain.write(entry)
     except Error as error:
         log.error("the audit could not be written (%s): %s", error, json.dumps(_list_facts(entry)))
         return False
@@ -250,7 +241,7 @@ def _simplify(detail: Any) -> Any:
 
 
 def _list_facts(entry: AuditEntry) -> dict[str, Any]:
-    facts = {field.name: getattr(entry, field.name) for field in AuditEntry._meta.fields if field.name != "id"}
+    facts = {name: getattr(entry, name) for name in chain.FACTS}
     return facts | {"at": entry.at.isoformat()}
 
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from machines.catalog.models import DocumentField
+from machines.encryption.ciphers import Unreadable
 from machines.engine.limits import MAX_INSTANCE_ID
 
 
@@ -19,6 +20,8 @@ def shown_address(url: str) -> dict[str, str]:
     Path and query often hold a secret of the receiver's. The same address has the same fingerprint, by which two
     entries can be compared; it takes this site's ``SECRET_KEY``, so that nobody can try out addresses against it.
     """
+    if isinstance(url, Unreadable):
+        return {"url": str(url)}
     try:
         parts = urlsplit(url)
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
@@ -79,6 +82,8 @@ class AuditEntry(models.Model):
     )
     outcome = models.CharField(max_length=7, choices=Outcome.choices)
     detail = DocumentField(default=dict, blank=True, help_text="an error's facts, or states and versions")
+    number = models.BigIntegerField(null=True, unique=True, editable=False, help_text="its place in the hash chain")
+    digest = models.CharField(max_length=64, db_default="", default="", editable=False)
 
     objects = AuditQuerySet.as_manager()
 
@@ -125,3 +130,33 @@ class AuditEntry(models.Model):
         if self.action.startswith("webhook.") and isinstance(url := facts.get("url"), str):
             return shown_address(url) | facts | {"url": shown_address(url)["url"]}
         return facts
+
+
+class AuditHead(models.Model):
+    """The head of the hash chain, in one row: number and digest of the newest entry. Written by
+    ``machines.audit.chain`` alone."""
+
+    number = models.BigIntegerField(default=0)
+    digest = models.CharField(max_length=64, default="")
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.digest}"
+
+
+class AuditReceiver(models.Model):
+    """How far a receiver of ``AUDIT_STREAM`` has the audit: the number of the last entry it took, and why it takes no
+    more. Written by ``machines.webhooks.audit_stream`` alone."""
+
+    name = models.CharField(max_length=300, unique=True)
+    number = models.BigIntegerField(default=0)
+    error = models.CharField(max_length=500, blank=True, default="")
+    since = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.number}"

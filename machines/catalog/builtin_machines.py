@@ -34,13 +34,19 @@ ROOMS = {
 """Machine -> the folder of ``machines`` whose ``definitions`` has it."""
 NAMES = frozenset(ROOMS)
 
+FLOW = "task_flow_"
+"""Begins the names of machines that flows of tasks make: nobody else publishes one, since tasks run for it."""
 WITHOUT_INSTANCES = frozenset({"django_tasks"})
 
 
 def split_system(machines: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return people's own machines and those of the product, which pages list under the *System* filter."""
-    names = list(machines)
-    return [name for name in names if name not in NAMES], [name for name in names if name in NAMES]
+    """Return people's own machines, and those of the product and of flows, which pages list under the *System*
+    filter."""
+    own: list[str] = []
+    system: list[str] = []
+    for name in machines:
+        (system if name in NAMES or name.startswith(FLOW) else own).append(name)
+    return own, system
 
 
 def definition(name: str) -> dict[str, Any]:
@@ -57,7 +63,7 @@ def shadowing(definition: object) -> list[Finding]:
     return [
         make_finding("SB115", render(path), f"a machine of the product has the name {quote(name)}", hint)
         for path, name, full in list_embedded_names(definition)
-        if not NAMES.isdisjoint((name, full))
+        if not NAMES.isdisjoint((name, full)) or full.startswith(FLOW)
     ]
 
 
@@ -74,6 +80,9 @@ def find_reserved(compiled: CompiledDefinition) -> list[Finding]:
     """Return errors for handlers and queues of the product, and for messages to its machines, in other definitions."""
     if not compiled.runs or compiled.source["id"] in NAMES:
         return []
+    if str(compiled.source["id"]).startswith(FLOW):
+        message = f"names that begin with {FLOW} are those of flows of tasks"
+        return [make_finding("SB127", "id", message, "choose another name")]
     inside = {full: path for path, _, full in list_embedded_names(compiled.source)} if compiled.along else {}
     return [
         *_list_reserved(compiled, ()),

@@ -229,13 +229,17 @@ class Draft(models.Model):
 
 
 class Editing(models.Model):
-    """Who has the editor of a machine open. Written by ``machines.versions.drafts`` alone. ``draft``: the
-    number of the draft that they edit, NULL for one that is not kept yet."""
+    """Who has the editor of a machine open. Written by ``machines.versions.editors`` alone. ``draft``: the
+    number of the draft that they edit, NULL for one that is not kept yet; ``line`` and ``state``: of the cursor."""
+
+    STATE = 100  # characters
 
     machine = models.CharField(max_length=64)
     draft = models.PositiveBigIntegerField(null=True, blank=True)
     who = models.CharField(max_length=150)
     who_id = models.CharField(max_length=40)
+    line = models.PositiveIntegerField(null=True, blank=True)
+    state = models.CharField(max_length=STATE, blank=True, default="", db_default="")
     seen_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

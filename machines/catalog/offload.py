@@ -17,7 +17,7 @@ limit on processor time and on memory, and a helper that passes one is ended and
         ├── NoHelper    all helpers are busy, or none can be started
         └── Overrun     it took more processor time or memory than it may
 
-Between the two processes go frames: a JSON header and a payload of bytes, each with its length in front.
+Between the two processes go a JSON header and a payload of bytes.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ import contextlib
 import json
 import os
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import Any
 
 from machines.engine.definitions import CompiledDefinition, Finding, outline
@@ -80,37 +80,17 @@ class Overrun(OffloadError):
         super().__init__(what or f"it takes more than {seconds:g} s of computing: make it smaller or simpler")
 
 
-LENGTH = struct.Struct(">II")
-PIECE = 1 << 16  # bytes
+def send(link: Connection, header: dict[str, Any], payload: bytes) -> None:
+    """Raise OSError."""
+    link.send_bytes(json.dumps(header).encode())
+    link.send_bytes(payload)
 
 
-class Closed(Exception):
-    """The other end is gone."""
-
-
-def send(link: socket.socket, header: dict[str, Any], payload: bytes) -> None:
-    """Raise OSError, TimeoutError after the socket's timeout."""
-    head = json.dumps(header).encode()
-    link.sendall(LENGTH.pack(len(head), len(payload)) + head + payload)
-
-
-def receive(link: socket.socket, until: float | None = None) -> tuple[dict[str, Any], bytes]:
-    """Receive a frame. ``until``: a monotonic moment. Raises Closed, OSError, TimeoutError."""
-    head, payload = LENGTH.unpack(_read_exactly(link, LENGTH.size, until))
-    return json.loads(_read_exactly(link, head, until)), _read_exactly(link, payload, until)
-
-
-def _read_exactly(link: socket.socket, count: int, until: float | None) -> bytes:
-    pieces, left = [], count
-    while left:
-        if until is not None:
-            link.settimeout(max(0.001, until - time.monotonic()))
-        piece = link.recv(min(left, PIECE))
-        if not piece:
-            raise Closed
-        pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces)
+def receive(link: Connection, seconds: float) -> tuple[dict[str, Any], bytes]:
+    """Receive a header and its payload. Raises TimeoutError, OSError, EOFError where the other end is gone."""
+    if not link.poll(seconds):
+        raise TimeoutError
+    return json.loads(link.recv_bytes()), link.recv_bytes()
 
 
 def pack(text: str | bytes) -> tuple[bool, bytes]:
@@ -174,16 +154,12 @@ def _locate(text: str | bytes, *, format: str, paths: list[str]) -> list[list[in
     return locate_paths(text if isinstance(text, str) else text.decode("utf-8", "replace"), format, paths)
 
 
-def _encode_submission(found: Submission, *, whole: bool = False, drawn: bool = False) -> dict[str, Any]:
-    """Encode a submission. ``whole``: with all that publishing it takes; ``drawn``: with its diagram."""
-    from machines import diagrams
-
+def _encode_submission(found: Submission, *, whole: bool = False) -> dict[str, Any]:
+    """Encode a submission. ``whole``: with all that publishing it takes."""
     findings = [asdict(finding) for finding in found.findings]
     facts = {"definition": found.definition, "format": found.format, "findings": findings}
     if found.compiled is not None and whole:
         facts["compiled"] = found.compiled.as_dict()
-    if found.compiled is not None and drawn:
-        facts["drawing"] = diagrams.draw(found.compiled.outline).svg
     return facts
 
 
@@ -200,10 +176,10 @@ TASKS: dict[str, Callable[..., Any]] = {
 DRAWING = ("draw", "compare", "study")
 
 
-def prepare(task: str, words: Mapping[str, Any]) -> None:
+def prepare(task: str) -> None:
     """Load what draws, where a task does: the first time it is compiled, which takes some seconds on a slow processor,
     and those are not the task's."""
-    if task in DRAWING or words.get("drawn"):
+    if task in DRAWING:
         from machines.diagrams.layout.graphviz import graphviz_host
 
         graphviz_host()
@@ -214,7 +190,7 @@ def read_submission(done: Done) -> Submission:
     facts = done.answer
     findings = tuple(Finding(**finding) for finding in facts["findings"])
     compiled = CompiledDefinition.from_dict(facts["compiled"]) if "compiled" in facts else None
-    return Submission(facts["definition"], findings, facts["format"], compiled, facts.get("drawing", ""))
+    return Submission(facts["definition"], findings, facts["format"], compiled)
 
 
 GOING = 0.2  # seconds until one that has closed its end is gone
@@ -229,7 +205,7 @@ class Helper:
     """For one thread at a time. ``memory``: bytes that it may hold. Raises NoHelper when it cannot be started."""
 
     def __init__(self, memory: int = MEMORY) -> None:
-        self._link, theirs = socket.socketpair()
+        self._link, theirs = Pipe()
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         command = [sys.executable, "-m", "machines.catalog.offload_child", str(theirs.fileno()), str(memory)]
@@ -247,8 +223,8 @@ class Helper:
             self._link.close()
             raise NoHelper("no helper process can be started") from error
         try:
-            receive(self._link, time.monotonic() + START)
-        except (OSError, Closed) as error:
+            receive(self._link, START)
+        except (OSError, EOFError) as error:
             self.end()
             raise NoHelper("no helper process can be started") from error
 
@@ -259,15 +235,13 @@ class Helper:
     def do(self, task: str, text: str | bytes, words: dict[str, Any], cpu: float) -> Done:
         """Have the process carry out a task, and return its answer. Raises Overrun; the process has then ended."""
         is_text, raw = pack(text)
-        until = time.monotonic() + cpu * SLACK
         try:
-            self._link.settimeout(cpu * SLACK)
             send(self._link, {"task": task, "words": words, "is_text": is_text, "cpu": cpu}, raw)
-            head, answer = receive(self._link, until)
+            head, answer = receive(self._link, cpu * SLACK)
         except TimeoutError:
             self.end()
             raise Overrun(cpu) from None
-        except (OSError, Closed):
+        except (OSError, EOFError):
             self.end()
             raise Overrun(cpu, "" if self.process.returncode == -signal.SIGPROF else MEMORY_SPENT) from None
         if head.get("failed") == "memory":
@@ -315,6 +289,14 @@ class Pool:
         """
         with self.turn(who), self.helper() as helper:
             return helper.do(task, text, words, cpu)
+
+    def run_if_free(self, task: str, text: str | bytes, *, who: str, cpu: float, **words: Any) -> Done | None:
+        """Run a task where a started helper is free and the person has no other under way; else return None at once.
+        Raises like ``run``."""
+        with self._changed:
+            if not self._free or who in self._at_it:
+                return None
+        return self.run(task, text, who=who, cpu=cpu, **words)
 
     @contextmanager
     def turn(self, who: str) -> Iterator[None]:

@@ -13,9 +13,9 @@ import json
 import os
 import resource
 import signal
-import socket
 import sys
 import time
+from multiprocessing.connection import Connection
 from typing import Any
 
 from . import offload
@@ -29,18 +29,16 @@ def main(descriptor: int, memory: int) -> None:
         os.nice(NICE)
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with socket.socket(fileno=descriptor) as link, contextlib.suppress(offload.Closed, OSError):
+    with Connection(descriptor) as link, contextlib.suppress(EOFError, OSError):
         offload.send(link, {"ready": True}, b"")
         while _serve(link):
             pass
 
 
-def _serve(link: socket.socket) -> bool:
+def _serve(link: Connection) -> bool:
     """Run one task; tell whether this process is fit for another."""
-    link.settimeout(IDLE)
-    header, raw = offload.receive(link)
-    link.settimeout(None)
-    offload.prepare(header["task"], header["words"])
+    header, raw = offload.receive(link, IDLE)
+    offload.prepare(header["task"])
     started = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, header["cpu"])  # SIGPROF ends the process
     head: dict[str, Any] = {}

@@ -137,17 +137,17 @@ def adopt(name: str) -> Machine:
     return machine
 
 
-def adopt_published(known: dict[str, str]) -> None:
-    """Record what scripts published since ``known`` was filled, machine -> current version, and fill it. One round trip
-    where nothing was published."""
-    for name, current in get_engine().recent_versions().items():
-        if known.get(name) == current:
-            continue
+def adopt_published(known: dict[str, str]) -> bool:
+    """Record what scripts published since ``known`` was filled, machine -> current version, and fill it; return whether
+    anything was. One round trip where nothing was published."""
+    fresh = {name: at for name, at in get_engine().recent_versions().items() if known.get(name) != at}
+    for name, current in fresh.items():
         try:
             adopt(name)
         except Diverged as error:
             log.warning("%s", error)
         known[name] = current
+    return bool(fresh)
 
 
 def redraw(count: int = 5) -> int:

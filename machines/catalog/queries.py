@@ -4,13 +4,16 @@ answer is without, because their shard of a cluster does not answer."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from django.db.models import F, TextField
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from machines.connections import get_engine
+from machines.engine import Instance
 from machines.engine.definitions import CompiledDefinition, Finding, Outline, compile_definition, outline
 from machines.engine.errors import UnknownMachine
 from machines.engine.keys import get_machine
@@ -18,6 +21,7 @@ from machines.engine.keys import get_machine
 from .models import Machine, MachineVersion
 
 KEPT = 256  # outlines in memory
+LOOKED_AT = 50  # definitions whose outlines one search for words reads
 
 
 def get_version(machine: str, version: int, *, without: tuple[str, ...] = ()) -> MachineVersion:
@@ -25,6 +29,14 @@ def get_version(machine: str, version: int, *, without: tuple[str, ...] = ()) ->
     written. Raises UnknownMachine."""
     found = MachineVersion.objects.filter(machine__name=machine, number=version).defer(*without).first()
     return found or make_version(machine, version)
+
+
+def find_version(instance: Instance) -> MachineVersion | None:
+    """Return the version that an instance runs; None where nobody has its definition any more."""
+    try:
+        return get_version(instance.machine, instance.version)
+    except UnknownMachine:
+        return None
 
 
 def stored_current(machine: str) -> MachineVersion:
@@ -96,6 +108,31 @@ def every_outline(machine: str) -> list[Outline]:
     """Return those of all versions of a machine that SQL has, the newest first."""
     found = MachineVersion.objects.filter(machine__name=machine).only("definition").order_by("-number")
     return [outline_from(json.dumps(version.definition)) for version in found]
+
+
+def find_definitions(words: Iterable[str], machines: Iterable[str], limit: int) -> dict[str, list[str]]:
+    """Find machines whose current definition names or describes something with all these words; machine -> where, as
+    "state Held". It reads what SQL has of at most ``LOOKED_AT`` definitions that hold the words."""
+    rows = MachineVersion.objects.filter(machine__name__in=list(machines), number=F("machine__current"))
+    rows = rows.annotate(text=Cast("definition", TextField()))
+    wanted = [word.lower() for word in words]
+    for word in wanted:
+        rows = rows.filter(text__icontains=json.dumps(word)[1:-1])
+    found: dict[str, list[str]] = {}
+    for name, definition in rows.order_by("machine__name").values_list("machine__name", "definition")[:LOOKED_AT]:
+        texts = [(place, text.lower()) for place, text in _read_names(outline_from(json.dumps(definition)))]
+        places = [place for place, text in texts if any(word in text for word in wanted)]
+        if len(found) < limit and all(any(word in text for _, text in texts) for word in wanted):
+            found[name] = list(dict.fromkeys(places))
+    return found
+
+
+def _read_names(outline: Outline) -> Iterator[tuple[str, str]]:
+    yield "description", outline.description
+    for state in outline.states:
+        yield f"state {state.name}", " ".join((state.name, state.description, *state.tags))
+    yield from ((f"event {name}", f"{name} {event.description}") for name, event in outline.events.items())
+    yield from ((f"field {each.name}", f"{each.name} {each.description}") for each in outline.data)
 
 
 @lru_cache(maxsize=KEPT)

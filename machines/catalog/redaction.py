@@ -208,6 +208,7 @@ class Redactor:
             input=self.work(job.input),
             data=self.data(job.data),
             unique=self.redact_text(job.unique),
+            group=self.redact_text(job.group),
             error=self.redact_text(job.error),
             trace=self.redact_text(job.trace),
             progress=job.progress and job.progress | {"note": self.redact_text(job.progress.get("note") or "")},

@@ -24,14 +24,13 @@ class Submission:
 
     Next to findings of a reader that are errors it is a draft: what could be read, for people to go on with.
     ``compiled``: the same definition as it is handed on to be published or drawn; None where it is not wanted, or there
-    are errors. ``drawing``: its SVG, where that was asked for.
+    are errors.
     """
 
     definition: dict[str, Any] | None
     findings: tuple[Finding, ...]
     format: str = "json"
     compiled: CompiledDefinition | None = field(default=None, compare=False)
-    drawing: str = ""
 
     @classmethod
     def of(

@@ -8,7 +8,7 @@ settings ``APPROVAL`` and ``VERSION_POLICY``, and the policy that people set for
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypedDict, Unpack
 
@@ -16,6 +16,7 @@ from machines.conf import conf
 from machines.conf.kinds import ANY
 from machines.connections import get_engine
 from machines.engine.definitions import Outline
+from machines.engine.definitions.approval_terms import ApprovalTerms, find_terms, merge_terms
 from machines.engine.definitions.outline import covers_action
 from machines.engine.definitions.reading.machine_settings import VERSIONING
 from machines.engine.errors import UnknownMachine
@@ -49,10 +50,12 @@ OPERATIONS: Mapping[str, Collection[str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What asks for a second person. ``action``: as it is named there; ``source``: where that is."""
+    """What asks for a second person. ``action``: as it is named there; ``source``: where that is; ``terms``: who
+    approves, by this rule and the others that hold."""
 
     action: str
     source: str
+    terms: ApprovalTerms = field(default_factory=ApprovalTerms)
 
     def __str__(self) -> str:
         return f"{self.action!r} in {self.source}"
@@ -71,7 +74,14 @@ class RuleTerms(TypedDict, total=False):
 def find_rule(operation: str, machine: str, **terms: Unpack[RuleTerms]) -> Rule | None:
     """Return the rule by which an operation takes a second person, None where there is none. Raises UnknownMachine for
     a version that is not published."""
-    return find_outside_rule(operation, machine) or find_version_rule(operation, machine, **terms)
+    found = [find_outside_rule(operation, machine), *_list_version_rules(operation, machine, **terms)]
+    rules = [rule for rule in found if rule is not None]
+    return replace(rules[0], terms=merge_terms(rule.terms for rule in rules)) if rules else None
+
+
+def find_setting_terms(machine: str, names: Iterable[str]) -> ApprovalTerms:
+    """Return the terms that the setting ``APPROVERS`` has for actions, on every machine and on this one."""
+    return merge_terms(find_terms(conf.APPROVERS.get(scope, {}), names) for scope in (ANY, machine))
 
 
 def find_outside_rule(operation: str, machine: str) -> Rule | None:
@@ -88,9 +98,13 @@ def find_outside_rule(operation: str, machine: str) -> Rule | None:
 
 def find_version_rule(operation: str, machine: str, **terms: Unpack[RuleTerms]) -> Rule | None:
     """Return the rule that a definition has; see ``find_rule``."""
+    return next(_list_version_rules(operation, machine, **terms), None)
+
+
+def _list_version_rules(operation: str, machine: str, **terms: Unpack[RuleTerms]) -> Iterator[Rule]:
     wanted, moves, definition = OPERATIONS[operation], list(terms.get("moves", ())), terms.get("definition")
     if not wanted:
-        return None
+        return
     counted = _list_counted(machine)
     named = counted | set(terms.get("versions", ())) | {number for move in moves for number in move}
     outlines = {number: outline_of(machine, number) for number in sorted(named)}
@@ -100,8 +114,8 @@ def find_version_rule(operation: str, machine: str, **terms: Unpack[RuleTerms]) 
     for source, outline in found:
         for name in outline.approval:
             if name in wanted:
-                return Rule(name, source)
-    return next(_find_losses(machine, moves, outlines), None)
+                yield Rule(name, source, find_terms(outline.approvers, [name]))
+    yield from _find_losses(machine, moves, outlines)
 
 
 def read_policy(machine: str) -> Sequence[str]:
@@ -129,5 +143,7 @@ def _find_losses(machine: str, moves: Iterable[tuple[int, int]], outlines: Mappi
     """Find what the instances of one version need a second person for, and those of the version they move to do not."""
     for old, new in moves:
         for name in outlines[old].approval:
-            if not any(covers_action(kept, name) for kept in outlines[new].approval):
-                yield Rule(name, f"version {old} of {machine}, which version {new} does not ask for")
+            kept = [one for one in outlines[new].approval if covers_action(one, name)]
+            terms = find_terms(outlines[old].approvers, [name])
+            if not kept or find_terms(outlines[new].approvers, kept).is_weaker(terms):
+                yield Rule(name, f"version {old} of {machine}, which version {new} does not ask for", terms)

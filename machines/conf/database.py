@@ -110,3 +110,10 @@ class PreparedQuery:
         (sql, params), (_, others) = (self._make(mark).query.get_compiler(alias).as_sql() for mark in self._marks)
         differing = [place for place, pair in enumerate(zip(params, others, strict=True)) if pair[0] != pair[1]]
         return sql, list(params), frozenset(differing)
+
+
+def prepare_check(rows: QuerySet[Any, Any]) -> Callable[[], bool]:
+    """Return a function that tells whether ``rows`` has any now; Django builds its SQL once, for duties that ask again
+    and again."""
+    query = PreparedQuery(rows.model, lambda _: rows.order_by().values_list("pk")[:1])
+    return lambda: bool(query.rows(0))

@@ -7,6 +7,8 @@ return the value, or raise ``Unfit`` with a sentence that begins with the label.
 from __future__ import annotations
 
 import ipaddress
+import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,11 @@ from urllib.parse import urlsplit
 
 from machines.engine import rates
 from machines.engine.connection.redis_url import read_url
+from machines.engine.definitions.approval_terms import ApprovalTerms
+from machines.engine.definitions.findings import Report
+from machines.engine.definitions.place import Place
+from machines.engine.definitions.reading.approvers import read_approvers
+from machines.engine.definitions.reading.machine_settings import is_action
 from machines.engine.errors import BadInput
 from machines.engine.limits import check_machine_name
 
@@ -91,6 +98,25 @@ class Words(Kind):
         return list(value)
 
 
+RECEIVER = re.compile(r"stdout|/\S+|syslog(\+tcp|\+tls)?://(\[[0-9A-Fa-f:]+\]|[\w.-]+)(:\d{1,5})?|https://[^\s/]\S*")
+
+
+@dataclass(frozen=True)
+class Receivers(Words):
+    """A list of places to which lines are sent. The path of a web address may be a secret, so no message shows one."""
+
+    def read(self, label: str, value: Any) -> list[str]:
+        found = super().read(label, value)
+        for number, word in enumerate(found, 1):
+            if RECEIVER.fullmatch(word) is None or len(word) > 250:
+                wanted = "stdout, the path of a file (/var/log/audit), syslog://host:514, syslog+tcp://, syslog+tls://"
+                raise Unfit(f"{label}: entry {number} is no receiver; write {wanted} or https://")
+        return found
+
+    def parse(self, label: str, text: str) -> list[str]:
+        return self.read(label, super().parse(label, text))
+
+
 @dataclass(frozen=True)
 class Networks(Words):
     """A list of IP addresses and networks; separated by commas in a variable."""
@@ -131,6 +157,25 @@ class WordsByMachine(Kind):
                 raise Unfit(f"{label}: the machine name {machine!r} {why}; write {ANY!r} for all machines")
         words = Words(self.allowed)
         return {name: words.read(f"{label}[{name!r}]" if found is value else label, of) for name, of in found.items()}
+
+
+@dataclass(frozen=True)
+class WordLists(Kind):
+    """A dict of lists of texts; ``admins=supervisor, admins=publisher`` in a variable."""
+
+    def parse(self, label: str, text: str) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for word in Words().parse(label, text):
+            name, sign, value = (part.strip() for part in word.rpartition("="))
+            if not (sign and name and value):
+                raise Unfit(f"{label} holds {word!r}; write two names, such as admins=supervisor")
+            found.setdefault(name, []).append(value)
+        return found
+
+    def read(self, label: str, value: Any) -> dict[str, list[str]]:
+        if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+            raise Unfit(f'{label} must be a dict of lists: {{"admins": ["supervisor"]}}')
+        return {name: Words().read(f"{label}[{name!r}]", words) for name, words in value.items()}
 
 
 @dataclass(frozen=True)
@@ -266,6 +311,51 @@ class Records(Kind):
         if len({one[self.required[0]].strip() for one in value}) < len(value):
             raise Unfit(f"{label} has two with the same {self.required[0]}")
         return [dict(one) for one in value]
+
+
+@dataclass(frozen=True)
+class Approvers(Kind):
+    """Terms of approvals by machine, in which ``*`` stands for all, and by action: as ``approvers`` of a definition.
+    JSON in a variable."""
+
+    def parse(self, label: str, text: str) -> dict[str, dict[str, ApprovalTerms]]:
+        try:
+            return self.read(label, json.loads(text))
+        except json.JSONDecodeError as error:
+            raise Unfit(f"{label} is not JSON: {error}") from None
+
+    def read(self, label: str, value: Any) -> dict[str, dict[str, ApprovalTerms]]:
+        if not isinstance(value, Mapping):
+            raise Unfit(f'{label} must be a dict: {{"*": {{"publish": {{"group": "release", "quorum": 2}}}}}}')
+        found, report = {}, Report()
+        for machine, terms in value.items():
+            named = [name for name in terms if is_action(name)] if isinstance(terms, Mapping) else []
+            found[machine] = read_approvers(Place(terms, (str(machine),), report), named)
+        for finding in report.findings():
+            raise Unfit(f"{label}: {finding.path}: {finding.message}")
+        return found
+
+
+COLOURS = ("red", "orange", "green", "blue", "violet", "grey")
+
+
+@dataclass(frozen=True)
+class Environment(Kind):
+    """A dict of a name and a colour; ``production=red`` in a variable. Without any, an empty dict."""
+
+    def parse(self, label: str, text: str) -> dict[str, str]:
+        name, _, colour = text.rpartition("=")
+        if not name:
+            raise Unfit(f"{label}={text!r} does not fit; write a name and a colour, such as production=red")
+        return self.read(label, {"name": name.strip(), "colour": colour.strip()})
+
+    def read(self, label: str, value: Any) -> dict[str, str]:
+        if not isinstance(value, Mapping) or set(value) != {"name", "colour"}:
+            raise Unfit(f'{label} must be a dict of two keys: {{"name": "production", "colour": "red"}}')
+        name = value["name"]
+        if not isinstance(name, str) or not name.strip() or len(name) > 40 or not name.isprintable():
+            raise Unfit(f"{label}: the name {name!r} does not fit; it must be 1 to 40 printable characters")
+        return {"name": name.strip(), "colour": Choice(COLOURS).read(f"{label}: colour", value["colour"])}
 
 
 def _name(value: Any) -> str:

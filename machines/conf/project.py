@@ -4,6 +4,8 @@ checks of a project that has the app machines, with or without the pages."""
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from importlib import import_module
@@ -165,15 +167,17 @@ def sqlite_options(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         in_memory = name == ":memory:" or "mode=memory" in name
         if connections[alias].vendor != "sqlite" or in_memory or not router.allow_migrate(alias, "machines"):
             continue
-        missing = []
+        missing = {}
         if str(options.get("transaction_mode") or "").upper() not in ("IMMEDIATE", "EXCLUSIVE"):
-            missing.append("transaction_mode")
-        if "wal" not in str(options.get("init_command") or "").lower() and _read_journal_mode(name) != "wal":
-            missing.append("init_command")
+            missing["transaction_mode"] = SQLITE_OPTIONS["transaction_mode"]
+        command = str(options.get("init_command") or "").strip().removesuffix(";")
+        modes = re.findall(r"journal_mode\s*[=(]\s*['\"]?(\w+)", command, re.I)
+        if (modes[-1].lower() if modes else _read_journal_mode(name)) != "wal":
+            missing["init_command"] = f"{command}; {SQLITE_OPTIONS['init_command']}".removeprefix("; ")
         if missing:
             text = f'writers of the SQLite database {alias!r} meet "database is locked" in place of waiting their turn'
-            wanted = ", ".join(f'"{name}": "{SQLITE_OPTIONS[name]}"' for name in missing)
-            hint = f'Add to DATABASES["{alias}"]["OPTIONS"]: {wanted}.'
+            wanted = ", ".join(f'"{name}": {json.dumps(value)}' for name, value in missing.items())
+            hint = f'Set in DATABASES["{alias}"]["OPTIONS"], beside what is there: {wanted}.'
             found.append(Warning(text, hint=hint, id="signalbox.W029"))
     return found
 

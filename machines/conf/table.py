@@ -18,8 +18,10 @@ from machines.engine.limits import LONGEST_WAIT, MAX_PARTITIONS, MOST_REPLICAS
 
 from . import retention_policy
 from .kinds import (
+    Approvers,
     Checked,
     Choice,
+    Environment,
     Flag,
     Folder,
     Integer,
@@ -28,17 +30,32 @@ from .kinds import (
     Networks,
     Numbers,
     Rate,
+    Receivers,
     Records,
     Secret,
     Unfit,
     Url,
+    WordLists,
     Words,
     WordsByMachine,
 )
 
 ROUTE = ("secret", "severity", "machines", "kinds", "hours", "zone", "after", "link")
 """What a route of alarms may say beside its name and address: see ``machines.alarms.routes``."""
+DANGEROUS = (
+    "force", "edit", "reset", "retry", "skip", "cancel", "delete", "publish", "rollout.set", "version.pin",
+    "version.withdraw", "version.policy", "machine.import", "machine.repartition", "machine.erase", "machine.migrate",
+    "queue.purge", "bulk.start", "approval.approve", "token.make", "webhook.make", "webhook.rotate", "route.make",
+    "route.rotate",
+)  # fmt: skip
+"""Actions of the audit that destroy, go around the definition, or open a way in: a fresh sign-in may be asked for."""
+LONGEST_SESSION = 14 * 86_400
 REDIS = "redis://127.0.0.1:6379/0"
+
+
+def is_report_address(text: str) -> bool:
+    """Tell whether a text may stand in headers as an address; "" is none."""
+    return re.fullmatch(r"""(https?://[!#-&(-+\--:<-\[\]-~]+)?""", text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +104,15 @@ TABLE = (
     _setting("WEBHOOK_RATE", Rate("600/m"), "600/m"),
     _setting("LOGIN_ATTEMPTS", Integer(1, 10_000), 10),
     _setting("LOGIN_WINDOW", Integer(1, 86_400), 300),
+    # Groups of an identity provider, each with the groups of Django that it gives, and where the provider names them.
+    _setting("SIGN_IN_GROUPS", WordLists(), {}),
+    _setting("SIGN_IN_CLAIM", Kind(), "groups"),
+    # Seconds after which a session that nobody uses ends (0: none), and after which any ends.
+    _setting("SESSION_IDLE", Integer(0, 31_536_000), 0),
+    _setting("SESSION_MAX", Integer(300, 31_536_000), LONGEST_SESSION),
+    # Actions that need a login within the last minutes.
+    _setting("FRESH_SIGN_IN", Words(DANGEROUS), []),
+    _setting("FRESH_MINUTES", Integer(1, 1440), 10),
     # Where the button to log out leads in a project: a path, or the name of an address.
     _setting("LOGOUT_URL", Kind(), "", ""),
     # Proxies whose X-Forwarded-For says where a request comes from.
@@ -103,6 +129,10 @@ TABLE = (
     _setting("WEBHOOK_PORTS", Integers(1, 65_535), []),
     # Routes of alarms.
     _setting("ALARM_ROUTES", Records(("name", "url"), ROUTE), [], ""),
+    # The address to which browsers report what the Content-Security-Policy blocked.
+    _setting(
+        "CSP_REPORTS", Checked(is_report_address, "an http or https address without spaces, quotes, commas, ;"), ""
+    ),
     # What is kept.
     _setting("RETAIN", Checked(retention_policy.is_policy, retention_policy.WANTED), ""),
     _setting("ARCHIVE", Checked(retention_policy.is_archive, retention_policy.ARCHIVES), "sql"),
@@ -119,8 +149,17 @@ TABLE = (
     _setting("APPROVAL", Words(VERSIONING), []),
     # The same for all machines, or for some by name.
     _setting("VERSION_POLICY", WordsByMachine(VERSIONING), {}),
+    # Who approves what a second person has to approve, how many of them, and until when.
+    _setting("APPROVERS", Approvers(), {}),
     # Whether changes of all users and groups are audited, not only those of rights and tokens.
     _setting("AUDIT_ACCOUNTS", Flag(), False, ""),
+    # A file to which each new head of the audit's hash chain is appended.
+    _setting("AUDIT_HEADS", Kind(), ""),
+    # Where each entry is sent, and the secret that signs heads for a web address.
+    _setting("AUDIT_STREAM", Receivers(), []),
+    _setting("AUDIT_STREAM_SECRET", Secret(least=24), "", secret=True),
+    # The name and colour of this installation, for every page and message.
+    _setting("ENVIRONMENT", Environment(), {}),
     # Signalbox's own site and its demo.
     _setting("HOME", Folder(), ".signalbox"),
     _setting("EXAMPLES", Flag(), True),
@@ -134,6 +173,8 @@ def check_together(values: Mapping[str, Any], label: Callable[[str], str]) -> No
     """Raise ``Unfit`` where two values contradict each other; ``label`` gives a name as its owner wrote it."""
     if values["METRICS"] == "token" and not values["METRICS_TOKEN"]:
         raise Unfit(f"{label('METRICS')} is token, so {label('METRICS_TOKEN')} has to hold one")
+    if any(one.startswith("https:") for one in values["AUDIT_STREAM"]) and not values["AUDIT_STREAM_SECRET"]:
+        raise Unfit(f"{label('AUDIT_STREAM')} has a web address, so {label('AUDIT_STREAM_SECRET')} has to hold one")
 
 
 NAME = "SIGNALBOX"
@@ -165,6 +206,11 @@ class Conf:
 
 
 conf = Conf()
+
+
+def mark_environment(text: str) -> str:
+    """Return a title or subject with the name of the environment in front: ``[production] Over: sla of desk``."""
+    return f"[{conf.ENVIRONMENT['name']}] {text}" if conf.ENVIRONMENT else text
 
 
 def _read_given() -> Any:

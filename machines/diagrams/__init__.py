@@ -72,7 +72,7 @@ as ``12,345`` or ``+1.2k/s``, and are set in tabular digits), and add or remove 
 stylesheet knows. Leave positions, ids and other attributes alone.
 
     on a state     ``occupied`` its lamp is on · ``current`` the instance shown is in it ·
-                   ``heat-1`` … ``heat-5`` the more instances, the warmer · ``changed`` flashes once ·
+                   ``heat-1`` … ``heat-5`` the more instances, the stronger · ``changed`` flashes once ·
                    ``compared`` it was in it, at another moment
     on a transition ``busy`` it was taken a moment ago · ``taken`` part of the step shown ·
                    ``possible`` its event could be fired now · ``changed`` flashes once
@@ -80,7 +80,7 @@ stylesheet knows. Leave positions, ids and other attributes alone.
     on the svg     ``stale`` what is painted is old: all marks fade
 
 Colours are custom properties with a fallback for light and dark; a page sets what it likes around the SVG:
-``--sb-ink --sb-paper --sb-node --sb-lit --sb-lit-ink --sb-go --sb-stop --sb-note``.
+``--sb-ink --sb-paper --sb-node --sb-lit --sb-lit-ink --sb-heat-fill --sb-heat-line --sb-go --sb-stop --sb-note``.
 """
 
 from __future__ import annotations

@@ -91,6 +91,19 @@ def check_unique(value: object) -> str:
     return "" if value is None else check_name("unique key", value, limits.check_unique_key(value))
 
 
+def check_group(value: object) -> str:
+    """Return a group of jobs, "" for None; as long as a unique key."""
+    return "" if value is None else check_name("group", value, limits.check_unique_key(value))
+
+
+def check_weight(value: object) -> float:
+    """Return the weight of a group of jobs."""
+    least, most = limits.MIN_WEIGHT, limits.MAX_WEIGHT
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        raise BadInput(f"weight is a number from {least} to {most}, not {show(value)}", code="SB402")
+    return value
+
+
 def join_kinds(value: object) -> str:
     """Return names of exception classes joined by spaces."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) > limits.MAX_STOPS:

@@ -19,7 +19,7 @@
     ├── NeedsApproval            the action needs the approval of a second person
     ├── Conflict                 the instance has moved since the caller read it
     ├── Miscounted               a queue has another number of jobs than the caller saw
-    ├── JobHandled               the instance of a dead job dealt with it: a re-drive needs a confirmation
+    ├── JobHandled               the instance of a dead job dealt with it: a retry needs a confirmation
     ├── VersionRefused           a roll-out, a pin or a withdrawn version does not allow it
     ├── LeaseLost                a job is no longer this worker's
     ├── EngineUnavailable        Redis cannot be reached or is not able to write

@@ -15,7 +15,7 @@ from typing import Any
 PREFIX = "sb:"
 
 _JOB_OR_PLACE = re.compile(
-    r"(\{[A-Za-z_][A-Za-z0-9_.-]*:[0-9]+\}):(?:job:([0-9]+-[0-9]+)|q:([A-Za-z_][A-Za-z0-9_.-]*)(?::(leased|delayed|dead|handled))?)"
+    r"(\{[A-Za-z_][A-Za-z0-9_.-]*:[0-9]+\}):(?:job:([0-9]+-[0-9]+)|q:([A-Za-z_][A-Za-z0-9_.-]*)(?::(leased|delayed|dead|handled|members))?)"
 )
 
 
@@ -80,6 +80,9 @@ class Partition:
     outbox = Key(":out", "stream: undelivered messages to other instances")
     floors = Key(":floors", "hash: root of a sender -> id below which every message of its outbox is settled")
     pulse = Key(":pulse", "string, PX 50: set by a step; its keyspace notification wakes the live hub")
+    edited = Key(
+        ":edited", "string with PX: ms at which somebody came to the Studio, moved in it, saved a draft, or left"
+    )
     bells = Key(
         ":bells",
         "channel, sharded: ``job <queue>`` when a job becomes ready, ``due <ms>`` when something becomes due "
@@ -130,7 +133,7 @@ class Partition:
         return f"{self.root}:job:{job}"
 
     def ready(self, queue: str) -> str:
-        """zset: ready jobs, by priority and then by sequence."""
+        """zset: ready jobs, by priority, then by the turns of their groups or by sequence."""
         return f"{self.root}:q:{queue}"
 
     def leased(self, queue: str) -> str:
@@ -156,6 +159,26 @@ class Partition:
     def rules(self, queue: str) -> str:
         """hash: the pause of a queue, its limits by operator and definition, the clock of its rate."""
         return f"{self.root}:q:{queue}:rules"
+
+    def turns(self, queue: str) -> str:
+        """zset: the next turn of each group of jobs that is ahead of the first ready job."""
+        return f"{self.root}:q:{queue}:turns"
+
+    def limits(self, queue: str) -> str:
+        """hash: group -> its own limits and pause, as JSON."""
+        return f"{self.root}:q:{queue}:limits"
+
+    def members(self, queue: str) -> str:
+        """zset of one score: the jobs of groups with limits, by group, then held, ready or leased."""
+        return f"{self.root}:q:{queue}:members"
+
+    def arrivals(self, queue: str) -> str:
+        """zset: groups with a rate, by the clock of that rate in ms."""
+        return f"{self.root}:q:{queue}:arrivals"
+
+    def releases(self, queue: str) -> str:
+        """zset: groups with held jobs, by the ms at which a take looks at them again; below 0, the next one does."""
+        return f"{self.root}:q:{queue}:releases"
 
     def stats(self, queue: str) -> str:
         """hash: counters of a queue, and histograms of wait and run times."""
@@ -194,10 +217,6 @@ class Partition:
 
     moved = Key(":moved", "root of the count of instances that moved: a set and a HyperLogLog for each day")
     marks = Key(":moved:marks", "hash with PX: state -> ms and id of the last instance that was counted as moved")
-
-    def board(self, kind: str) -> str:
-        """root of a scoreboard of the machine, in its partition 0."""
-        return f"{self.root}:board:{kind}"
 
     def pages(self, run: str) -> str:
         """hash: ``<adder>:<page>`` -> JSON list of a map-reduce run's items."""

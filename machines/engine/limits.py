@@ -61,6 +61,7 @@ MAX_LEASE = 24 * 3600 * 1000  # ms
 MAX_TIMEOUT = 100 * 24 * 3600 * 1000  # ms a job may run
 MAX_PRIORITY = 9  # goes first
 DEFAULT_PRIORITY = 5
+MIN_WEIGHT, MAX_WEIGHT = 0.1, 10  # of a group of jobs
 MAX_UNIQUE = 200  # bytes of UTF-8: it stands in a key name
 MAX_STOPS = 20  # kinds of exceptions that are not retried
 MAX_KIND = 100  # characters of the name of one

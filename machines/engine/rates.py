@@ -4,12 +4,46 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from . import limits
 
 UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _RATE = re.compile(r"(\d{1,7}) ?/ ?(\d{0,7})(ms|s|m|h|d)")
-RATE_HINT = 'write "100/s", "30/m" or "5/10s"'
+RATE_HINT = 'write "100/s", "30/m", "5/10s" or "5/s burst 20"'
+_QUEUE_RATE = re.compile(r"(.*?)(?: burst (\d{1,7}))?")
+
+
+class QueueRate(NamedTuple):
+    """The rate of a queue or of a group: so many ``jobs`` in ``per`` ms; ``burst``: jobs that may be taken at once
+    after a quiet time, 0 for those of 50 ms."""
+
+    jobs: int
+    per: int
+    burst: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> QueueRate | None:
+        """Read a rate with or without a burst; None when the text is none."""
+        match = _QUEUE_RATE.fullmatch(text.strip())
+        found = parse_rate(match[1]) if match else None
+        if match is None or found is None or (match[2] and not 1 <= int(match[2]) <= limits.MAX_RATE):
+            return None
+        return cls(*found, int(match[2] or 0))
+
+    @classmethod
+    def decode(cls, text: str | None, partitions: int = 1) -> QueueRate | None:
+        """Read the rate of one of several partitions as the engine stores it; None for no limit."""
+        count, _, rest = (text or "").partition("/")
+        per, _, burst = rest.partition("/")
+        return cls(int(count), int(per) // partitions, int(burst or 0)) if per else None
+
+    def encode(self, partitions: int = 1) -> str:
+        """Write the rate of one of several partitions as the engine stores it."""
+        return f"{self.jobs}/{self.per * partitions}" + (f"/{self.burst}" if self.burst else "")
+
+    def __str__(self) -> str:
+        return format_rate(self.jobs, self.per) + (f" burst {self.burst}" if self.burst else "")
 
 
 def parse_rate(text: str) -> tuple[int, int] | None:

@@ -1,8 +1,8 @@
 """Actions on groups of failures.
 
 The state of a group is assigned, muted, resolved, open again: a group is shared by its machines, so each change takes
-``operate`` on all of them, and a reason. The open jobs of a group are re-driven or skipped at a rate: they are fixed
-when the action starts, and a worker goes through them (``machines.failures.duties``).
+``operate`` on all of them, and a reason. Open jobs, of a group or of any, are retried or skipped at a rate: they are
+fixed when the action starts, and a worker goes through them (``machines.failures.duties``).
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import F
 
 from machines.audit.entries import AuditRecord
 from machines.connections import get_engine
@@ -37,24 +39,36 @@ MAX_RATE = 1_000
 MAX_RESULT = 10_000  # characters of JSON
 NO_REASON = "SB404"
 Change = dict[str, Any]
+_RUNNING = FailureAction.objects.filter(state=FailureAction.State.RUNNING)
 
 
-def count_open(actor: Actor, id: int, machine: str = "") -> int:
-    """Count the open jobs of a group that the actor may act on, exactly, as of now; 10,000 at most."""
-    get(actor, id)
-    return len(_open_jobs(id, actor.scope("operate"), machine))
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Selects open jobs: of a group, 0 for any; of a machine and a queue, "" for any."""
+
+    group: int = 0
+    machine: str = ""
+    queue: str = ""
+
+
+def list_open(actor: Actor, where: Selection) -> list[FailedJob]:
+    """List the open jobs that the actor may act on, exactly, as of now, the oldest first; 10,000 at most."""
+    if where.group:
+        get(actor, where.group)
+    return _open_jobs(where, actor.scope("operate"))
 
 
 def redrive(
-    actor: Actor, id: int, *, reason: str, rate: int = RATE, machine: str = "", expect: int | None = None
-) -> FailureAction:
-    """Make the open jobs of a group ready again, ``rate`` a second at most. ``machine``: of one machine alone.
-    ``expect``: how many the actor saw.
+    actor: Actor, id: int = 0, *, reason: str, rate: int = RATE, machine: str = "", queue: str = "",
+    expect: int | None = None,
+) -> FailureAction:  # fmt: skip
+    """Make open jobs ready again, ``rate`` a second at most. ``id``: of their group, 0 for any; ``machine``, ``queue``:
+    of this one alone. ``expect``: how many the actor saw.
 
     Raises UnknownFailureGroup, Forbidden, Miscounted, BadFailureAction, and BadInput where a definition asks for a
     second person.
     """
-    return _start(actor, id, "redrive", reason, rate, machine, expect, {})
+    return _start(actor, Selection(id, machine, queue), "redrive", reason, rate, expect, {})
 
 
 def skip(
@@ -69,80 +83,95 @@ def skip(
         raise BadFailureAction("the result is no JSON", "result") from None
     if size > MAX_RESULT:
         raise BadFailureAction(f"a result has at most {MAX_RESULT} characters of JSON; this has {size}", "result")
-    return _start(actor, id, "skip", reason, rate, machine, expect, {"result": result})
+    return _start(actor, Selection(id, machine), "skip", reason, rate, expect, {"result": result})
 
 
 def stop(actor: Actor, id: int, *, reason: str) -> FailureAction | None:
     """Stop the running action of a group; return it, None where none runs. What was moved stays moved."""
     with actor.records("failure.stop", target=str(id), reason=reason) as entry:
         get(actor, id)
-        running = FailureAction.objects.filter(group_id=id, state=FailureAction.State.RUNNING).first()
-        _demand(actor, id, "")
-        for machine in running.machines if running else ():
-            actor.demand_discreetly(machine, "operate")
-        if running is None:
-            entry.void()
-            return None
-        FailureAction.objects.filter(pk=running.pk, state=FailureAction.State.RUNNING).update(
-            state=FailureAction.State.STOPPED, updated=_read_clock()
-        )
-        running.refresh_from_db()
-        entry.note(does=running.action, done=running.done, count=running.total)
-        return running
+        running = _RUNNING.filter(group_id=id).first()
+        _demand(actor, Selection(id))
+        return _stop(actor, running, entry)
+
+
+def stop_retry(actor: Actor, number: int, *, reason: str) -> FailureAction | None:
+    """Stop a running retry of jobs of several groups; return it, None where it does not run."""
+    with actor.records("failure.stop", reason=reason) as entry:
+        _demand(actor, Selection())
+        check_reason(reason)
+        return _stop(actor, _RUNNING.filter(pk=number, group=None).first(), entry)
+
+
+def _stop(actor: Actor, running: FailureAction | None, entry: AuditRecord) -> FailureAction | None:
+    for machine in running.machines if running else ():
+        actor.demand_discreetly(machine, "operate")
+    if running is None:
+        entry.void()
+        return None
+    _RUNNING.filter(pk=running.pk).update(state=FailureAction.State.STOPPED, updated=_read_clock())
+    running.refresh_from_db()
+    entry.note(does=running.action, done=running.done, count=running.total)
+    return running
 
 
 def _start(
-    actor: Actor, id: int, action: str, reason: str, rate: int, machine: str, expect: int | None, terms: dict[str, Any]
+    actor: Actor, where: Selection, action: str, reason: str, rate: int, expect: int | None, terms: dict[str, Any]
 ) -> FailureAction:
-    about = {"machine": machine, "target": str(id), "reason": reason}
+    about = {"machine": where.machine, "queue": where.queue, "reason": reason}
+    about |= {"target": str(where.group)} if where.group else {}
     with actor.records(f"failure.{action}", **about) as entry, ExitStack() as approvals:
-        group = get(actor, id).group
-        entry.note(handler=group.handler, kind=group.kind, rate=rate, **terms)
-        scope = _demand(actor, id, machine)
+        group = get(actor, where.group).group if where.group else None
+        entry.note(**({"handler": group.handler, "kind": group.kind} if group else {}), rate=rate, **terms)
+        scope = _demand(actor, where)
         check_reason(reason)
         if isinstance(rate, bool) or not 1 <= rate <= MAX_RATE:
             raise BadFailureAction(f"a rate is 1 to {MAX_RATE} jobs a second", "rate")
         limits.spend_rate(actor, f"failure.{action}", **about)
-        rows = _open_jobs(id, scope, machine)
+        rows = _open_jobs(where, scope)
         if expect is not None and expect != len(rows):
-            raise Miscounted(f"of failure group {id}", "dead", expected=expect, actual=len(rows))
+            subject = f"failure group {where.group}" if where.group else "the selection"
+            raise Miscounted(f"of {subject}", "dead", expected=expect, actual=len(rows))
         machines = sorted({row.machine for row in rows})
         for each in machines:
             approvals.enter_context(rules.alone(actor, each, REPAIR[action]))
-        return _store(actor, group, action, reason, rate, rows, machines, terms, entry)
-
-
-def _store(
-    actor: Actor, group: FailureGroup, action: str, reason: str, rate: int, rows: list[FailedJob],
-    machines: list[str], terms: dict[str, Any], entry: AuditRecord,
-) -> FailureAction:  # fmt: skip
-    if not rows:
-        raise BadFailureAction("this group has no open jobs that you may act on")
-    now = _read_clock()
-    with transaction.atomic():
-        FailureGroup.objects.filter(pk=group.pk).update(key=group.key)  # of two who start at once the second waits
-        if FailureAction.objects.filter(group=group, state=FailureAction.State.RUNNING).exists():
-            raise BadFailureAction("another action on this group is running: wait for its end, or stop that one")
-        made: FailureAction = FailureAction.objects.create(
-            group=group, action=action, actor=actor.name, person=actor.is_person, reason=reason, rate=rate, terms=terms,
-            machines=machines, jobs=[row.pk for row in rows], started=now, updated=now - 1000,
+        now = _read_clock()
+        made = FailureAction(
+            group=group, action=action, actor=actor.name, person=actor.is_person, reason=reason, rate=rate,
+            terms=terms if group else {"machine": where.machine, "queue": where.queue}, machines=machines,
+            jobs=[row.pk for row in rows], started=now, updated=now - 1000,
         )  # fmt: skip
-    entry.note(count=len(rows), machines=machines)
-    return made
+        _store(made, rows)
+        entry.note(count=len(rows), machines=machines)
+        return made
 
 
-def _demand(actor: Actor, id: int, machine: str) -> Scope:
+def _store(made: FailureAction, rows: list[FailedJob]) -> None:
+    if not rows:
+        raise BadFailureAction("there are no open jobs here that you may act on")
+    groups, jobs = {row.group_id for row in rows}, set(made.jobs)
+    with transaction.atomic():
+        FailureGroup.objects.filter(pk__in=groups).update(key=F("key"))  # of two who start at once the second waits
+        for other in _RUNNING.all():
+            if (made.group_id and other.group_id == made.group_id) or jobs.intersection(other.jobs):
+                raise BadFailureAction("another action on these jobs is running: wait for its end, or stop that one")
+        made.save()
+
+
+def _demand(actor: Actor, where: Selection) -> Scope:
     """Return the machines that the action may reach."""
-    if machine:
-        actor.demand_discreetly(machine, "operate")
-    elif not any(actor.may("operate", name) for name in get(actor, id).machines):
+    scope = actor.scope("operate")
+    if where.machine:
+        actor.demand_discreetly(where.machine, "operate")
+    elif not (any(name in scope for name in get(actor, where.group).machines) if where.group else scope):
         raise Forbidden("operate")
-    return actor.scope("operate")
+    return scope
 
 
-def _open_jobs(id: int, scope: Scope, machine: str) -> list[FailedJob]:
-    rows = in_scope(FailedJob.objects.filter(group_id=id), scope, machine)
-    return list_open_of(DeadJobs(get_engine()), rows)
+def _open_jobs(where: Selection, scope: Scope) -> list[FailedJob]:
+    rows = in_scope(FailedJob.objects.all(), scope, where.machine)
+    named = {name: value for name, value in (("group", where.group), ("queue", where.queue)) if value}
+    return list_open_of(DeadJobs(get_engine()), rows.filter(**named))
 
 
 def assign(actor: Actor, id: int, assignee: str, *, reason: str = "") -> GroupView:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from machines.conf.database import prepare_check
 from machines.engine import Engine, LookupFailed
 from machines.engine.keys import Partition
 from machines.engine.storage import Storage
@@ -44,7 +45,7 @@ class DeadJob:
 
 @dataclass(frozen=True, slots=True)
 class JobRef:
-    """Names one death of a job: a job that was re-driven can die again."""
+    """Names one death of a job: a job that was retried can die again."""
 
     machine: str
     job: str
@@ -57,10 +58,6 @@ class DeadJobs:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._storage = Storage(engine.client)
-
-    def partitions(self) -> dict[str, tuple[str, int]]:
-        """Return root -> machine and number, of every partition."""
-        return self._engine.wakeups.roots(self._engine.recent_versions())
 
     def places(self, partitions: Mapping[str, tuple[str, int]]) -> list[Place]:
         """List every queue of these partitions, in one round trip."""
@@ -167,8 +164,13 @@ AT_ONCE = 1_000  # jobs of one round trip
 MAX_OPEN = 10_000  # jobs of a group that one action takes
 
 
+_has_open = prepare_check(FailedJob.objects.filter(open=True))
+
+
 def refresh_some(jobs: DeadJobs, *, now: int) -> int:
     """Look at the open jobs that were not looked at for longest; return how many have gone."""
+    if not _has_open():
+        return 0
     rows = list(FailedJob.objects.filter(open=True).order_by("checked", "pk")[:SOME])
     return len(rows) - len(refresh(jobs, rows, now=now))
 

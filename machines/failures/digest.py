@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.core.mail import send_mail
 
-from machines.conf import conf
+from machines.conf import conf, mark_environment
 from machines.connections import get_throttle
 from machines.people.actor import Actor
 from machines.webhooks import fan_out, message_body, sender
@@ -54,7 +54,9 @@ def _send_mail(views: list[GroupView], counted: dict[str, int]) -> int:
     subject = f"Signalbox: {counted['groups']} open error groups, {counted['regressions']} regressions"
     lines = [_write_line(view) for view in views] or ["No open errors."]
     try:
-        return send_mail(subject, "\n".join(lines) + "\n", settings.DEFAULT_FROM_EMAIL, list(conf.ERROR_DIGEST_TO))
+        return send_mail(
+            mark_environment(subject), "\n".join(lines) + "\n", settings.DEFAULT_FROM_EMAIL, list(conf.ERROR_DIGEST_TO)
+        )
     except OSError as error:  # SMTPException is one
         log.error("the error digest was not mailed: %s", error)
         return 0

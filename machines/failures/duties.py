@@ -1,11 +1,11 @@
 """Background duties of the error inbox, each run by one worker at a time.
 
 The follower counts dead jobs: it reads what died since the position of each queue. Dead jobs stay in Redis until they
-are re-driven, withdrawn or purged, so nothing is lost while the database is away, and the path of a job does no work
-for this. Deaths are exact; attempts are those of jobs that died. A job that is re-driven or purged within a few seconds
+are retried, withdrawn or purged, so nothing is lost while the database is away, and the path of a job does no work
+for this. Deaths are exact; attempts are those of jobs that died. A job that is retried or purged within a few seconds
 of its death may not be counted.
 
-Paced actions carry out re-drives and skips of groups, each at its rate. Each job is asked again whether it is still
+Paced actions carry out retries and skips of groups, each at its rate. Each job is asked again whether it is still
 dead by the death that was counted, so a pass that is repeated after a kill moves nothing twice; jobs that the killed
 pass had moved then count as passed over.
 """
@@ -16,7 +16,7 @@ import logging
 import time
 
 from machines.conf import conf
-from machines.conf.database import DatabaseRetry, delete_some
+from machines.conf.database import DatabaseRetry, delete_some, prepare_check
 from machines.conf.retention_policy import parse_policy
 from machines.engine import Engine, EngineFault, EngineUnavailable, Job, LookupFailed, Permit, SignalboxError
 
@@ -32,7 +32,6 @@ PAGES = 20  # of one pass: the other duties get their turn
 OVERLAP = 60_000  # ms before the position that are read again: a server that took over may have an older clock
 REMEMBERED = 50_000  # queues
 WHOLE = 600.0  # seconds after which all queues are looked at, whatever the servers remember
-RELIST = 60.0  # seconds after which partitions are listed anew, whatever the revision of the catalog says
 
 
 class FailureFollower:
@@ -43,7 +42,6 @@ class FailureFollower:
         self._jobs = DeadJobs(engine)
         self._seen: dict[tuple[str, int, str], tuple[str, int]] = {}
         self._changes = engine.wakeups.watch_changes(whole=WHOLE)
-        self._listed: tuple[str, float, dict[str, tuple[str, int]]] | None = None  # revision, moment, partitions
         self._changed: set[str] = set()  # roots of partitions that changed and were not read to their end
         self._database = DatabaseRetry(log, "failures are not counted while the database is away: %s")
 
@@ -58,9 +56,9 @@ class FailureFollower:
 
     def look(self) -> bool:
         """Run one pass; raise errors of the database."""
-        partitions = self._list_partitions()
+        partitions = self._engine.wakeups.recent_roots()
         self._changed |= self._changes.find(partitions)
-        places = self._jobs.places({root: at for root, at in partitions.items() if root in self._changed})
+        places = self._jobs.places({root: partitions[root] for root in self._changed if root in partitions})
         pages = PAGES
         if len(self._seen) > REMEMBERED:
             self._seen.clear()
@@ -75,12 +73,6 @@ class FailureFollower:
         self._changed.clear()
         refresh_some(self._jobs, now=_read_clock())
         return False
-
-    def _list_partitions(self) -> dict[str, tuple[str, int]]:
-        revision, now, held = self._engine.catalog_revision(), time.monotonic(), self._listed
-        if held is None or held[0] != revision or now - held[1] >= RELIST:
-            held = self._listed = revision, now, self._jobs.partitions()
-        return held[2]
 
     def _read(self, place: Place) -> int:
         """Count what is new in one queue; return how many pages were read. A pass that is killed begins again at the
@@ -106,9 +98,13 @@ class FailureFollower:
             since, skip = (last, 0) if last > since else (since, skip + len(found))
 
 
-BUSY, IDLE = 0.2, 2.0  # seconds between two passes
+BUSY, IDLE = 0.2, 3.0  # seconds between two passes
 BATCH = 100  # jobs of one pass
 BURST = 2  # seconds' worth of jobs that may be moved after a pause
+
+
+_RUNNING = FailureAction.objects.filter(state=FailureAction.State.RUNNING)
+_has_running = prepare_check(_RUNNING)
 
 
 class PacedActions:
@@ -132,7 +128,7 @@ class PacedActions:
     def look(self, now: int | None = None) -> int:
         """Run one pass; return how many jobs were dealt with. ``now``: ms."""
         now = _read_clock() if now is None else now
-        running = list(FailureAction.objects.filter(state=FailureAction.State.RUNNING).order_by("started")[:20])
+        running = list(_RUNNING.order_by("started")[:20]) if _has_running() else []
         self._busy = bool(running)
         return sum(self._go_on(action, now) for action in running)
 

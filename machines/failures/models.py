@@ -138,9 +138,10 @@ class FailurePosition(models.Model):
 
 
 class FailureAction(models.Model):
-    """A re-drive or a skip of the open jobs of a group, which a worker carries out at a rate.
+    """A retry or a skip of open jobs, which a worker carries out at a rate.
 
-    ``jobs``: numbers of rows of ``FailedJob``, fixed at the start; ``position``: how many of them were dealt with.
+    ``group``: None for jobs of several groups, whose machine and queue are in ``terms``. ``jobs``: numbers of rows of
+    ``FailedJob``, fixed at the start; ``position``: how many of them were dealt with.
     """
 
     class State(models.TextChoices):
@@ -148,14 +149,14 @@ class FailureAction(models.Model):
         DONE = "done", "done"
         STOPPED = "stopped", "stopped"
 
-    group = models.ForeignKey(FailureGroup, on_delete=models.CASCADE, related_name="actions")
+    group = models.ForeignKey(FailureGroup, on_delete=models.CASCADE, related_name="actions", null=True, blank=True)
     action = models.CharField(max_length=10, choices=[("redrive", "redrive"), ("skip", "skip")])
     state = models.CharField(max_length=8, choices=State.choices, default=State.RUNNING)
     actor = models.CharField(max_length=150)
     person = models.BooleanField(default=True, help_text="whether rules for people hold")
     reason = models.TextField()
     rate = models.PositiveIntegerField(help_text="max jobs per second")
-    terms = DocumentField(default=dict, blank=True, help_text="result: what a skipped job is taken to have returned")
+    terms = DocumentField(default=dict, blank=True, help_text="result of skipped jobs; which jobs, without a group")
     machines = DocumentField(default=list, blank=True)
     jobs = DocumentField(default=list, blank=True)
     position = models.PositiveIntegerField(default=0)
@@ -170,7 +171,7 @@ class FailureAction(models.Model):
         indexes = [models.Index(fields=["state", "started"], name="failure_action_by_state")]
 
     def __str__(self) -> str:
-        return f"{self.action} of group {self.group_id}: {self.position} of {len(self.jobs)}"
+        return f"{self.action} of group {self.group_id or 'any'}: {self.position} of {len(self.jobs)}"
 
     @property
     def total(self) -> int:

@@ -39,7 +39,7 @@ TREND_HOURS = 24
 Rows = TypeVar("Rows", bound=QuerySet)
 SIZE = 50
 MAX_PAGE = 10_000
-FILTERS = ("open", "muted", "resolved", "all")
+MAX_CHOICES = 200
 MINE, NOBODY = "me", "none"
 
 
@@ -115,11 +115,16 @@ def get(actor: Actor, id: int, *, hours: int = TREND_HOURS, now: int | None = No
 
 
 def newest_jobs(actor: Actor, id: int, most: int = 20, *, handled: bool = False) -> list[Job]:
-    """Read the newest open jobs of a group from Redis, redacted as the page of a job redacts them. ``handled``: those
-    whose instance dealt with the failure, by ``onError`` or later, in their place."""
-    scope, found, wanted = _find_scope(actor, ""), [], "handled" if handled else "dead"
+    """Read the newest open jobs of a group. ``handled``: those whose instance dealt with the failure, by ``onError`` or
+    later, in their place."""
     rows = FailedJob.objects.filter(group_id=id, **({} if handled else {"open": True}))
-    rows = in_scope(rows, scope).order_by("-died", "-pk")[:most]
+    rows = in_scope(rows, _find_scope(actor, "")).order_by("-died", "-pk")[:most]
+    return read_jobs(actor, list(rows), handled=handled)
+
+
+def read_jobs(actor: Actor, rows: Sequence[FailedJob], *, handled: bool = False) -> list[Job]:
+    """Read these jobs from Redis, redacted as the page of a job redacts them, without those that are open no more."""
+    found, wanted = [], "handled" if handled else "dead"
     redactors = {machine: redactor_of(actor, machine) for machine in {row.machine for row in rows}}
     for row in rows:
         try:
@@ -135,8 +140,38 @@ def newest_jobs(actor: Actor, id: int, most: int = 20, *, handled: bool = False)
     return found
 
 
-def running_actions(actor: Actor, id: int, most: int = 5) -> list[FailureAction]:
-    """List the latest actions on a group that concern a machine the person sees, the newest first."""
+def find_top_groups(queues: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, str, int]]:
+    """Return (machine, queue) -> the group with most open jobs there: its number, its exception and how many."""
+    wanted = set(queues)
+    if not wanted:
+        return {}
+    machines, names = ({each[place] for each in wanted} for place in (0, 1))
+    rows = FailedJob.objects.filter(open=True, machine__in=machines, queue__in=names)
+    counted = rows.values_list("machine", "queue", "group", "group__kind").annotate(number=Count("pk"))
+    return {
+        (machine, queue): (group, kind, number)
+        for machine, queue, group, kind, number in counted.order_by("number", "-group")
+        if (machine, queue) in wanted
+    }
+
+
+def count_by_queue(scope: Scope) -> list[tuple[str, str, int]]:
+    """List the queues with open jobs: machine, queue and how many."""
+    rows = in_scope(FailedJob.objects.filter(open=True), scope).values_list("machine", "queue")
+    return list(rows.annotate(number=Count("pk")).order_by("-number", "machine", "queue"))
+
+
+def count_by_group(scope: Scope) -> list[tuple[FailureGroup, int]]:
+    """List the groups with open jobs, and how many."""
+    rows = in_scope(FailedJob.objects.filter(open=True), scope).values_list("group").annotate(number=Count("pk"))
+    found = dict(rows.order_by("-number")[:MAX_CHOICES])
+    groups = FailureGroup.objects.in_bulk(found)
+    return [(groups[id], number) for id, number in found.items() if id in groups]
+
+
+def running_actions(actor: Actor, id: int | None, most: int = 5) -> list[FailureAction]:
+    """List the latest actions on a group, or on jobs of several, that concern machines the person sees, the newest
+    first."""
     scope = _find_scope(actor, "")
     rows = FailureAction.objects.filter(group_id=id).order_by("-pk")[: most * 4]
     return [row for row in rows if all(machine in scope for machine in row.machines)][:most]

@@ -185,12 +185,13 @@ def find(actor: Actor, machine: str, /, *, redactor: Redactor | None = None, **t
 
 
 def conceal_terms(reveal: bool, machine: str, terms: Mapping[str, Any]) -> dict[str, Any]:
-    """Return terms of ``Engine.find`` whose words are not looked for in what is hidden. Raise Concealed for others that
-    would tell it."""
-    text = terms.get("text")
-    if text:
-        words = text["words"] if isinstance(text, Mapping) else text
-        text = {"words": words, "without": sorted(redaction.redactor_if(reveal, machine).fields)}
+    """Return terms of ``Engine.find`` that are not looked for in what is hidden, nor in copies of it. Raise Concealed
+    for others that would tell it."""
+    text, asked = terms.get("text"), list(terms.get("where") or ())
+    without = sorted(redaction.redactor_if(reveal, machine).fields) if text or asked else []
+    if text or without:
+        words = text["words"] if isinstance(text, Mapping) else text or ()
+        text = {"words": words, "without": without, "fields": asked}
     found = {**terms, "text": text}
     demand_findable(reveal, machine, found)
     return found

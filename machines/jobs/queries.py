@@ -13,7 +13,7 @@ from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.worker.execution.output import read_output
 
-UNLISTED: dict[str, Any] = {"input": None, "data": {}, "unique": "", "trace": "", "log": ()}
+UNLISTED: dict[str, Any] = {"input": None, "data": {}, "unique": "", "group": "", "trace": "", "log": ()}
 
 
 def get(actor: Actor, machine: str, job: str, *, redactor: Redactor | None = None) -> Job:

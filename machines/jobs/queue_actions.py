@@ -22,15 +22,36 @@ def stats(actor: Actor, machine: str) -> dict[str, QueueStats]:
     return get_engine().stats(machine)
 
 
-def pause(actor: Actor, machine: str, queue: str, *, reason: str) -> None:
-    """Hand out no job of the queue until it is resumed."""
-    _perform(actor, "queue.pause", machine, queue, reason, lambda engine, who, _: engine.pause(machine, queue, **who))
+def pause(actor: Actor, machine: str, queue: str, *, reason: str, group: str | None = None) -> None:
+    """Hand out no job of the queue, or of one group of it, until it is resumed."""
+
+    def perform(engine: Engine, who: Who, entry: AuditRecord) -> None:
+        _note_group(entry, group)
+        engine.pause(machine, queue, group=group, **who)
+
+    _perform(actor, "queue.pause", machine, queue, reason, perform)
 
 
-def resume(actor: Actor, machine: str, queue: str, *, reason: str) -> None:
-    _perform(
-        actor, "queue.resume", machine, queue, reason, lambda engine, who, _: engine.resume_queue(machine, queue, **who)
-    )
+def resume(actor: Actor, machine: str, queue: str, *, reason: str, group: str | None = None) -> None:
+    """End the pause of a queue, or of one group of it."""
+
+    def perform(engine: Engine, who: Who, entry: AuditRecord) -> None:
+        _note_group(entry, group)
+        engine.resume_queue(machine, queue, group=group, **who)
+
+    _perform(actor, "queue.resume", machine, queue, reason, perform)
+
+
+def limit_group(actor: Actor, machine: str, queue: str, group: str, *, reason: str, **wanted: Any) -> None:
+    """Limit one group of a queue across all workers. ``wanted``: concurrency and rate, as of ``Engine.limit``."""
+
+    def perform(engine: Engine, who: Who, entry: AuditRecord) -> None:
+        if not who["reason"].strip():
+            raise BadInput("limiting a group needs a reason", code="SB404")
+        _note_group(entry, group, given=wanted)
+        engine.limit(machine, queue, group=group, **wanted, **who)
+
+    _perform(actor, "queue.limit", machine, queue, reason, perform)
 
 
 def limit(
@@ -89,6 +110,11 @@ def _perform(
             return act(get_engine(), who, entry)
         with rules.alone(actor, machine, REPAIR[action]) as permit:
             return act(get_engine(), who | {"permit": permit}, entry)
+
+
+def _note_group(entry: AuditRecord, group: str | None, **more: Any) -> None:
+    if group is not None:
+        entry.note(group=group, **more)
 
 
 def _note_count(entry: AuditRecord, count: int) -> int:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from django.http import HttpRequest
 
 from machines.audit.entries import REFUSED, AuditRecord, record, record_action, source_of, warn_operator
+from machines.conf import conf
 
 from . import permissions
-from .errors import Forbidden
+from .errors import Forbidden, SignInNeeded
+from .sign_in_times import confirmed_at
 
 
 class Scopes(Protocol):
@@ -31,6 +34,7 @@ class Actor:
     ``source``: the door and the address, as the audit says it. ``scopes``: of a token; None reaches all that its owner
     does. ``unwritten`` is called where an entry of the audit could not be written. ``granted``: rights, each with its
     machine, that were asked for and held; an actor lives for one request, so they are not asked for again.
+    ``confirmed``: when a person with a browser last proved who they are; None for actors without one.
     """
 
     user: Any
@@ -38,6 +42,7 @@ class Actor:
     scopes: Scopes | None = None
     unwritten: Callable[[], None] | None = field(default=None, compare=False, repr=False)
     granted: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
+    confirmed: float | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, request: HttpRequest, scopes: Scopes | None = None) -> Actor:
@@ -45,7 +50,8 @@ class Actor:
         held: Actor | None = getattr(request, "actor", None)
         if scopes is None and held is not None and held.user == request.user:
             return held
-        return cls(request.user, source_of(request), scopes, lambda: warn_operator(request))
+        confirmed = confirmed_at(request) if conf.FRESH_SIGN_IN else None
+        return cls(request.user, source_of(request), scopes, lambda: warn_operator(request), confirmed=confirmed)
 
     @classmethod
     def console(cls) -> Actor:
@@ -122,10 +128,20 @@ class Actor:
         """Return the same actor, who was asked for this right and holds it; and ``view`` with it, as with any right."""
         return replace(self, granted=self.granted | {(right, machine), ("view", machine)})
 
+    @contextmanager
     def records(
         self, action: str, *, refusals: tuple[type[Exception], ...] = (), **about: str
-    ) -> AbstractContextManager[AuditRecord]:
+    ) -> Iterator[AuditRecord]:
         """Write one audit entry for the block, with its outcome: see ``machines.audit.entries``."""
-        return record_action(
+        with record_action(
             self.user, action, source=self.source, unwritten=self.unwritten, refusals=refusals, **about
-        )
+        ) as entry:
+            self._demand_fresh_sign_in(action)
+            yield entry
+
+    def _demand_fresh_sign_in(self, action: str) -> None:
+        """Raise SignInNeeded where the action asks for a sign-in of the last minutes. A token can have none."""
+        if action not in conf.FRESH_SIGN_IN or (self.confirmed is None and self.scopes is None):
+            return
+        if self.scopes is not None or time.time() - (self.confirmed or 0) > conf.FRESH_MINUTES * 60:
+            raise SignInNeeded(action, conf.FRESH_MINUTES, token=self.scopes is not None)

@@ -8,7 +8,8 @@
     │   └── NotAccepted   a definition reaches a machine that does not accept it, without a right on that one
     ├── ApprovalNeeded    the engine's NeedsApproval, or of a bulk, with all that ``approvals.ask`` files
     ├── OwnRequest        the requester cannot approve their own request
-    ├── NotOpen           the request is decided, withdrawn or expired
+    ├── NotApprover       the request is for members of a group to decide
+    ├── NotOpen           the request is decided, withdrawn or expired, or the actor has approved it already
     ├── NotMoved          a job is not where it was seen, so it was left there
     ├── DraftConflict     the base of a draft is no longer the current version
     ├── DraftClosed       a draft is published or discarded
@@ -20,6 +21,7 @@
     ├── SystemMachine     the machine is the product's: its own pages and services change its instances
     ├── TooFast           more events in a short time than one account or address may send
     │   └── GuessedTooOften   the same of what compares hidden values, of one instance
+    ├── SignInNeeded      the action asks for a sign-in of the last minutes, which no token has
     └── TokenNeeded       only a token makes sessions: neither a session nor a person
 
 The engine's ``NotAllowed`` is the group rule.
@@ -94,16 +96,28 @@ class OwnRequest(SignalboxError):
         super().__init__(f"request {approval} is your own: another person has to decide it")
 
 
+class NotApprover(SignalboxError):
+    """``group``: the one that the actor is not in."""
+
+    code = "SB452"
+    shown = ("approval", "group")
+
+    def __init__(self, approval: int, group: str) -> None:
+        self.approval = approval
+        self.group = group
+        super().__init__(f"request {approval} is decided by members of the group {group}: you are not one")
+
+
 class NotOpen(SignalboxError):
-    """``state``: what became of it."""
+    """``state``: what became of it; ``why``: in words."""
 
     code = "SB437"
     shown = ("approval", "state")
 
-    def __init__(self, approval: int, state: str) -> None:
+    def __init__(self, approval: int, state: str, why: str = "it is already decided") -> None:
         self.approval = approval
         self.state = state
-        super().__init__(f"request {approval} is {state}: it is already decided")
+        super().__init__(f"request {approval} is {state}: {why}")
 
 
 class NotMoved(SignalboxError):
@@ -246,6 +260,19 @@ class GuessedTooOften(TooFast):
             f" from you: {rate} for each person and instance without the right to reveal; nothing was done"
         )
         self.args = (self.message,)
+
+
+class SignInNeeded(SignalboxError):
+    """Nothing was done. ``minutes``: how old a sign-in may be for this action."""
+
+    code = "SB664"
+    shown = ("action", "minutes")
+
+    def __init__(self, action: str, minutes: int, *, token: bool) -> None:
+        self.action = action
+        self.minutes = minutes
+        way = "a person has to do it on a page" if token else "log in again and repeat it"
+        super().__init__(f"{action} needs a login within the last {minutes} minutes: {way}; nothing was done")
 
 
 class TokenNeeded(SignalboxError):

@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from machines.audit import chain
+from machines.audit.models import AuditEntry
 from machines.engine import BadInput, Engine, Instance, LookupFailed, Step, UnknownInstance, limits
 from machines.instances.archive.store import decode, get_archive
 
@@ -25,11 +27,13 @@ KEPT_KINDS = frozenset(["i", "h", "held", "def", "meta", "states", "in", "by", "
 
 @dataclass(slots=True)
 class ErasureReport:
-    """``removed``: store -> how many; ``left``: places that still hold a value."""
+    """``removed``: store -> how many; ``left``: places that still hold a value; ``masked``: number of an audit entry ->
+    digest of what it holds now, by which its chain is verified."""
 
     removed: Counter[str] = field(default_factory=Counter)
     left: list[str] = field(default_factory=list)
     instances: list[str] = field(default_factory=list)
+    masked: dict[str, str] = field(default_factory=dict)
 
 
 class Erasure:
@@ -147,9 +151,13 @@ class Erasure:
         self._report.removed[store] += 1
 
     def _clean_sql(self) -> None:
+        entries = set()
         for cell in list(search.find_cells(self._values)) if self._values else ():
             search.mask_cell(cell, self._values)
+            if cell.table == AuditEntry._meta.db_table:
+                entries.add(cell.key)
             self._report.removed[f"texts masked in {cell.table}"] += 1
+        self._report.masked = chain.digest_contents(entries)
 
     # Telling
 
@@ -209,5 +217,6 @@ def erase(engine: Engine, machine: str, *, id: str = "", where: tuple[str, str] 
 
 
 def summarize(report: ErasureReport) -> dict[str, Any]:
-    """Return the report for the audit: numbers, and no values."""
-    return {"instances": len(report.instances), "removed": dict(report.removed), "left": len(report.left)}
+    """Return the report for the audit: numbers and digests, and no values."""
+    found = {"instances": len(report.instances), "removed": dict(report.removed), "left": len(report.left)}
+    return found | ({"masked": report.masked} if report.masked else {})

@@ -82,6 +82,10 @@ class Cron:
             again.extend(found[1:])
         yield from again
 
+    def explain(self) -> str:
+        """Return the expression in English, as *At 08:00 on Monday through Friday*."""
+        return str(CronSim(self.expression, datetime(2024, 1, 1, tzinfo=UTC)).explain())
+
     @property
     def _follows(self) -> bool:
         """Whether the schedule follows the time that passes."""

@@ -4,7 +4,7 @@
 
     with Cluster(Path(".signalbox/cluster")) as cluster:
         Engine.from_url(cluster.url)
-        cluster.owner_of(0).kill()
+        cluster.nodes[0].kill()
         cluster.wait_settled()
 
 It lives as long as the process that started it, as ``Server`` does.
@@ -119,62 +119,17 @@ class Cluster:
             if not node.running:
                 node.revive()
 
-    def owner_of(self, slot: int) -> Node:
-        """Return the primary that serves a slot, in the view of the first node that answers."""
-        for first, last, (_, port, *_), *_ in self._ask(redis.Redis.execute_command, "CLUSTER SLOTS"):
-            if first <= slot <= last:
-                return self._node(port)
-        raise ServerFailed(f"no node of the cluster serves the slot {slot}")
-
-    def primary_nodes(self) -> list[Node]:
-        """Return the primaries that serve slots, each once."""
-        found = self._ask(redis.Redis.execute_command, "CLUSTER SLOTS")
-        return list(dict.fromkeys(self._node(port) for _, _, (_, port, *_), *_ in found))
-
-    def replicas_of(self, primary: Node) -> list[Node]:
-        """Return the replicas of a primary that answer."""
-        return [node for node in self.nodes if node.running and self._primary_port(node) == primary.port]
-
-    def fail_over(self, primary: Node) -> Node:
-        """Have the first replica take a primary's place in order; return the new primary when all know it."""
-        (replica, *_) = self.replicas_of(primary)
-        with replica.client() as client:
-            client.execute_command("CLUSTER", "FAILOVER")
-            _wait(lambda: client.role()[0] == "master", f"{replica.address} did not take over")
-        self.wait_settled()
-        return replica
-
     def wait_settled(self, within: float = SETTLED_WITHIN) -> None:
         """Return when all slots have an owner that lives, all living nodes agree on it, and all replicas follow.
 
         A node that is stopped does not count. Raises ServerFailed.
         """
-        _wait(self.is_settled, "the cluster did not settle", within)
+        poll(self.is_settled, "the cluster did not settle", within)
 
     def is_settled(self) -> bool:
         views = [_view(node) for node in self.nodes if node.running]
         living = {node.port for node in self.nodes if node.running}
         return any(views) and all(view == views[0] and set(view.values()) <= living for view in views)
-
-    def _node(self, port: int) -> Node:
-        return next(node for node in self.nodes if node.port == port)
-
-    def _ask(self, call: Callable[..., Any], *words: Any) -> Any:
-        """Return the answer of the first node that gives one."""
-        for node in self.nodes:
-            if node.running:
-                with contextlib.suppress(redis.RedisError, OSError), node.client() as client:
-                    return call(client, *words)
-        raise ServerFailed("no node of the cluster answers")
-
-    def _primary_port(self, node: Node) -> int | None:
-        """Return the port of the primary that a node follows, or None."""
-        try:
-            with node.client() as client:
-                found = client.info("replication")
-        except (redis.RedisError, OSError):
-            return None
-        return int(found["master_port"]) if found["role"] == "slave" else None
 
     def _read_ports(self) -> tuple[bool, list[list[int]]]:
         """Tell whether the cluster is new, and the ports of each node. Those of an older one stand in its folder."""
@@ -202,7 +157,7 @@ class Cluster:
             ids = [client.execute_command("CLUSTER", "MYID") for client in clients[: self.primaries]]
             for number, client in enumerate(clients[self.primaries :]):
                 replicate = functools.partial(_replicate, client, ids[number % self.primaries])
-                _wait(replicate, "a replica did not find its primary")
+                poll(replicate, "a replica did not find its primary")
 
     def _note_url(self, undo: contextlib.ExitStack) -> None:
         """Leave the URL in the folder, so that other commands of the same installation find the cluster."""
@@ -253,7 +208,7 @@ def _flatten(ranges: list[Any]) -> Iterator[tuple[tuple[int, int], int]]:
         yield (first, last), port
 
 
-def _wait(holds: Callable[[], bool], otherwise: str, within: float = READY_WITHIN) -> None:
+def poll(holds: Callable[[], bool], otherwise: str, within: float = READY_WITHIN) -> None:
     deadline = time.monotonic() + within
     while not holds():
         if time.monotonic() > deadline:

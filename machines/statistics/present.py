@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from django.db.models import Sum
 
+from machines.conf.database import PreparedQuery
 from machines.engine import Live
 
 from .models import Measurement, SamplingTurn
@@ -51,9 +52,10 @@ def select_noisy(lives: Mapping[str, Live]) -> dict[str, Live]:
     return {name: live for name, live in lives.items() if sum(live.refused.values()) * 60_000 >= STORM * LEAST}
 
 
-def present(lives: Mapping[str, Live]) -> dict[str, Present]:
-    """Return machine -> its rates; those that nobody measured lately are missing. Raises EngineUnavailable."""
-    return {name: _rates(counted, window) for name, (counted, window) in _count_lately(lives, MINUTES).items()}
+def present(lives: Mapping[str, Live], now: int) -> dict[str, Present]:
+    """Return machine -> its rates at ``now``, ms by the clock of Redis; those that nobody measured lately are missing.
+    Raises EngineUnavailable."""
+    return {name: _rates(counted, window) for name, (counted, window) in _count_lately(lives, MINUTES, now).items()}
 
 
 def recent_flow(live: Live) -> Flow | None:
@@ -61,24 +63,26 @@ def recent_flow(live: Live) -> Flow | None:
 
     Raises EngineUnavailable.
     """
-    found = _count_lately({live.machine: live}, FLOW_MINUTES).get(live.machine)
+    found = _count_lately({live.machine: live}, FLOW_MINUTES, live.now).get(live.machine)
     return found and Flow(dict(found[0].get("edges", {})), found[1], live.now)
 
 
-def _count_lately(lives: Mapping[str, Live], minutes: int) -> dict[str, tuple[Counters, int]]:
+def _count_lately(lives: Mapping[str, Live], minutes: int, now: int) -> dict[str, tuple[Counters, int]]:
     """Return machine -> what was counted in the last minutes, measured and since, and in how many ms."""
+    if not lives:
+        return {}
     held = readings(lives)
-    measured = _measure(lives, minutes)
+    measured = _measure(lives, minutes, now)
     found = {}
     for name, live in lives.items():
-        if name not in held or not 0 <= live.now - held[name].at <= GAP:
+        if name not in held or not 0 <= now - held[name].at <= GAP:
             continue
         try:
             since = difference({"edges": live.flow, "refused": live.refused}, _of_machine(held[name].counters))
         except WentBack:
             continue
         ms, counted = measured.get(name, (0, {}))
-        window = ms + live.now - held[name].at
+        window = ms + now - held[name].at
         if window >= LEAST:
             found[name] = (add_counters(counted, since), window)
     return found
@@ -86,7 +90,10 @@ def _count_lately(lives: Mapping[str, Live], minutes: int) -> dict[str, tuple[Co
 
 def last_measured() -> int:
     """Return ms by the clock of Redis; 0 where nobody has measured yet."""
-    return SamplingTurn.objects.filter(pk=1).values_list("at", flat=True).first() or 0
+    return next((at for (at,) in _measured_at.rows(1)), 0)
+
+
+_measured_at = PreparedQuery(SamplingTurn, lambda pk: SamplingTurn.objects.filter(pk=pk).values_list("at"))
 
 
 def storms(rates: Mapping[str, Present]) -> list[Storm]:
@@ -101,9 +108,9 @@ def storms(rates: Mapping[str, Present]) -> list[Storm]:
     ]
 
 
-def _measure(lives: Mapping[str, Live], minutes: int) -> dict[str, tuple[int, Counters]]:
+def _measure(lives: Mapping[str, Live], minutes: int, now: int) -> dict[str, tuple[int, Counters]]:
     """Return machine -> ms that were measured of the last minutes, and what was counted in them."""
-    now = max((live.now for live in lives.values()), default=0) // 1000
+    now //= 1000
     rows = Measurement.objects.filter(
         machine__in=list(lives), period=Period.MINUTE, at__gte=now - now % 60 - minutes * 60
     )

@@ -140,7 +140,7 @@ def record(survey: Survey, seen: Turn, *, now: int) -> bool:
         return False
     for first in range(0, max(1, len(names)), AT_ONCE):
         for name in names[first : first + AT_ONCE]:
-            _read(survey, seen, name, writes, marks)
+            _read(survey, seen, name, now, writes, marks)
         try:
             buffer().add_many(writes, marks=marks, now=now)
         except Changed:
@@ -150,10 +150,12 @@ def record(survey: Survey, seen: Turn, *, now: int) -> bool:
     return True
 
 
-def _read(survey: Survey, seen: Turn, name: str, writes: list[Write], marks: dict[str, tuple[str | None, str]]) -> None:
+def _read(
+    survey: Survey, seen: Turn, name: str, now: int, writes: list[Write], marks: dict[str, tuple[str | None, str]]
+) -> None:
     """Read the new reading among the marks, and what lies between the two among the writes."""
     live = survey.lives[name]
-    fresh, held = Reading(live.now, counters_of(live, survey.queues.get(name, {}))), seen.texts.get(name)
+    fresh, held = Reading(now, counters_of(live, survey.queues.get(name, {}))), seen.texts.get(name)
     write, text = _write(fresh, held, live), fresh.text()
     if len(text) > MAX_MARK // 4 or (write is not None and len(write.counters) > MAX_NAMES - 100):
         log.error("%s counts too many different things to be measured: %d bytes", name, len(text))
@@ -320,7 +322,7 @@ class Sampler:
         if not self._is_due(seen, now):
             return
         survey = self._engine.survey(trust=True)
-        record(survey, seen, now=max((live.now for live in survey.lives.values()), default=now))
+        record(survey, seen, now=survey.now or now)
 
     def _is_due(self, seen: Turn, now: int) -> bool:
         if self._early:

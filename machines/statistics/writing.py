@@ -40,6 +40,7 @@ AT_ONCE = 1_000  # rows one run removes at most
 BATCH = 200  # rows of one statement
 
 KEY = ("machine", "period", "at")
+PERIODS = frozenset(Period.values)
 TIMES = ("at", "began")  # of a sampling
 SUMS = ("transitions", "refused", "enqueued", "completed", "failed", "died")
 
@@ -64,7 +65,7 @@ class Part:
         covered, instances = entry.counters[COVERED], entry.fields[INSTANCES]
         if not stretches or not all(isinstance(end, int) and 0 <= begin < end < MAX_NOW for begin, end in stretches):
             raise ValueError(f"no stretches of time: {entry.fields!r:.80}")
-        known = check_machine_name(machine) is None and int(period) in Period.values and 0 <= int(at) < MAX_NOW
+        known = check_machine_name(machine) is None and int(period) in PERIODS and 0 <= int(at) < MAX_NOW
         numbers = (covered, int(instances), sum(counted.values()), *counted.values())
         if not known or not all(0 <= number < MAX_EXACT for number in numbers):
             raise ValueError(f"no machine's minute: {entry.entity!r:.80}")
@@ -280,7 +281,7 @@ class BufferFlush:
     A database that is away costs a line in the log and nothing else: what was claimed goes back and waits.
     """
 
-    EVERY = 3.0  # seconds
+    EVERY = 5.0  # seconds
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from typing import Any
 from django import template
 from django.utils.html import format_html
 
+from machines.conf import conf
 from machines.diagrams import EventWords
 from machines.engine import Step
 
@@ -24,6 +25,12 @@ def event_words(words: EventWords, step: Step) -> str:
 def as_json(value: Any) -> str:
     """Return a value the way definitions write it: text in quotes, ``true``, ``null``."""
     return json.dumps(value, ensure_ascii=False)
+
+
+@register.simple_tag
+def environment() -> dict[str, str]:
+    """Return the name and colour of this installation; an empty dict if it has none."""
+    return dict(conf.ENVIRONMENT)
 
 
 @register.simple_tag(takes_context=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import difflib
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,30 +176,12 @@ def _call(handler: Handler, job: Job) -> Any:
         asyncio.get_running_loop()
     except RuntimeError:
         return run(handler.function)(job)
-    return _call_in_thread(lambda: _run_coroutine(handler.function)(job))  # the test itself is a coroutine
+    with ThreadPoolExecutor(1) as pool:  # the test itself is a coroutine, whose loop is busy with this call
+        return pool.submit(_run_coroutine(handler.function), job).result()
 
 
 def _run_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda job: asyncio.run(function(job))
-
-
-def _call_in_thread(call: Callable[[], Any]) -> Any:
-    """Run in a thread, because the loop of this one is busy with the caller."""
-    found: list[Any] = []
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            found.append(call())
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run, name="signalbox-handler")
-    thread.start()
-    thread.join()
-    if raised:
-        raise raised[0]
-    return found[0]
 
 
 class Impossible(AssertionError):

@@ -10,13 +10,15 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
+from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from machines.catalog import offload, queries, submissions
-from machines.catalog.models import Draft, Editing, MachineVersion
+from machines.catalog.models import Draft, MachineVersion
 from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission
 from machines.catalog.version_rules import PUBLISH, find_rule
 from machines.engine import BadInput, DefinitionError, SignalboxError, arguments
@@ -27,6 +29,7 @@ from machines.people.errors import DraftChanged, DraftClosed, DraftConflict
 from machines.people.permissions import Forbidden
 from machines.people.rules import VersionChange, prepare_change
 
+from . import editors
 from . import publication as definitions
 
 CPU = 20.0  # seconds of processor time that reading one draft may take
@@ -320,6 +323,7 @@ def _update(draft: Draft, expect: int | None, **facts: Any) -> Draft:
     if not count:
         _demand_open(draft)
         raise DraftChanged(draft.pk, expected=seen, actual=draft.revision)
+    transaction.on_commit(partial(editors.announce, draft.machine))
     return draft
 
 
@@ -338,28 +342,3 @@ def _check_words(text: str, format: str, note: str) -> None:
             raise BadInput(f"the {name} of a draft has {size:,} bytes; at most {most:,} are kept", code="SB643")
     if not text.strip():
         raise BadInput("the text of a draft is empty", code="SB643")
-
-
-SEEN = timedelta(seconds=45)  # without a word: then the page is closed, or cannot reach us
-MOST_NAMED = 20  # people that are named
-
-
-def note_editing(actor: Actor, machine: str, draft: int | None) -> list[Editing]:
-    """Say that the actor is editing, and return the others who are. Raises Forbidden."""
-    actor.demand("publish", machine)
-    now = timezone.now()
-    Editing.objects.update_or_create(
-        machine=machine, who_id=actor.id, defaults={"draft": draft, "who": actor.name, "seen_at": now}
-    )
-    Editing.objects.filter(machine=machine, seen_at__lt=now - 10 * SEEN).delete()
-    return list_editors(actor, machine)
-
-
-def list_editors(actor: Actor, machine: str) -> list[Editing]:
-    """List who else edits a machine, by name."""
-    recent = Editing.objects.filter(machine=machine, seen_at__gte=timezone.now() - SEEN)
-    return list(recent.exclude(who_id=actor.id).order_by("who")[:MOST_NAMED])
-
-
-def end_editing(actor: Actor, machine: str) -> None:
-    Editing.objects.filter(machine=machine, who_id=actor.id).delete()

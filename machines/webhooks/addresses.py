@@ -12,14 +12,16 @@ import asyncio
 import ipaddress
 import re
 import socket
-
-import httpx
+from typing import TYPE_CHECKING
 
 from machines.conf import conf
 
 from . import public_addresses
 from .errors import BadWebhook, Unreachable
 from .public_addresses import Address, explain_inside
+
+if TYPE_CHECKING:
+    import httpx
 
 LONGEST = 2000  # characters
 MOST = 3  # addresses of one name that are tried
@@ -28,6 +30,8 @@ PORTS = {"http": 80, "https": 443}
 
 def check_address(url: str) -> httpx.URL:
     """Return the address as it will be called. Raises BadWebhook, and looks nothing up."""
+    import httpx
+
     if not isinstance(url, str) or not 0 < len(url) <= LONGEST or re.search(r"[\x00-\x20\x7f\\]", url):
         raise BadWebhook("url", f"an address has 1 to {LONGEST} characters, and no spaces, controls or backslashes")
     try:

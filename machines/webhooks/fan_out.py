@@ -16,7 +16,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from machines.conf.database import DatabaseRetry, delete_some
+from machines.conf.database import DatabaseRetry, delete_some, prepare_check
 from machines.connections import get_engine, get_throttle
 from machines.engine import Engine, EngineFault, LookupFailed, SignalboxError
 from machines.engine.limits import MAX_INSTANCE_ID
@@ -40,6 +40,9 @@ KINDS = ("emit", "step", "version")  # of the entries that are messages
 LOGGED = timedelta(days=7).total_seconds()  # for which steps are logged when no worker asks again
 RENEW = 60.0  # seconds between two times of asking
 MAX_TYPE = 200  # characters of a delivery's type: twice as long as an event may be called
+
+
+_has_emitting = prepare_check(Webhook.list_emitting())
 
 
 class FanOut:
@@ -76,7 +79,7 @@ class FanOut:
 
     def look(self) -> bool:
         """Return the same, with the errors of the database."""
-        self._idle = not Webhook.list_emitting().exists()
+        self._idle = not _has_emitting()
         if self._idle:
             self._logs.drop()
             return False

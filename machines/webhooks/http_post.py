@@ -10,18 +10,21 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import certifi
-import httpx
 
 import machines
+from machines.encryption.ciphers import SecretUnreadable
 
 from . import apprise_post
 from .addresses import check_address, resolve
 from .errors import BadWebhook, Unreachable
 from .models import Delivery
 from .signing import headers
+
+if TYPE_CHECKING:
+    import httpx  # costs a tenth of the start of a process: the first delivery imports it
 
 CONNECT = 5.0  # seconds
 READ = 10.0  # seconds between two parts of an answer
@@ -56,6 +59,8 @@ class PostResult:
 
 async def post(delivery: Delivery, now: datetime) -> PostResult:
     """Post, and never raise: what went wrong is the answer."""
+    import httpx
+
     began = time.monotonic()
     try:
         if apprise_post.is_apprise(delivery.webhook.url):
@@ -65,7 +70,7 @@ async def post(delivery: Delivery, now: datetime) -> PostResult:
             async with asyncio.timeout(WHOLE):
                 status, said, wait = await _exchange(delivery, now)
             error = "" if 200 <= status < 300 else _explain_status(status)
-    except (BadWebhook, Unreachable) as refused:
+    except (BadWebhook, Unreachable, SecretUnreadable) as refused:
         status, said, wait, error = 0, "", 0.0, str(refused)
     except TimeoutError:
         status, said, wait, error = 0, "", 0.0, f"no response within {WHOLE:g} seconds"
@@ -82,12 +87,15 @@ def _notify(delivery: Delivery) -> str:
 
 async def _exchange(delivery: Delivery, now: datetime) -> tuple[int, str, float]:
     """Return the status, the answer, and the seconds that the receiver asked for."""
+    import httpx
+
+    held = delivery.webhook.secrets(now)
     url = check_address(delivery.webhook.url)
     body = delivery.body.encode("ascii")
     sent = {
         "Host": url.netloc.decode("ascii"), "Content-Type": "application/json", "User-Agent": AGENT,
         "Accept-Encoding": "identity", "Connection": "close",
-    } | headers(delivery.webhook.secrets(now), delivery.key, int(now.timestamp()), body)  # fmt: skip
+    } | headers(held, delivery.key, int(now.timestamp()), body)  # fmt: skip
     limits = httpx.Timeout(READ, connect=CONNECT)
     addresses = await resolve(url)
     # No proxy of the environment, no cookies, no redirects: it goes to an address that was judged, or nowhere.

@@ -3,7 +3,8 @@ since a webhook carries messages out of the installation. Each call is in the au
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -11,8 +12,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
+from machines.audit.entries import AuditRecord
 from machines.audit.models import shown_address
 from machines.connections import get_engine
+from machines.encryption.ciphers import Unreadable
 from machines.engine.limits import check_machine_name
 from machines.people.actor import Actor
 
@@ -48,7 +51,10 @@ def gaps(actor: Actor) -> QuerySet[LogGap]:
 def get(actor: Actor, id: int) -> Webhook:
     """Return a webhook. Raises Forbidden, UnknownWebhook."""
     actor.demand(RIGHT)
-    return _find(id)
+    webhook = Webhook.objects.filter(pk=id, for_alarms=False).first()
+    if webhook is None:
+        raise UnknownWebhook(f"webhook {id} not found")
+    return webhook
 
 
 def deliveries(actor: Actor, id: int, *, state: str = "", before: int | None = None) -> QuerySet[Delivery]:
@@ -80,9 +86,7 @@ def make(
 
 def change(actor: Actor, id: int, **fields: Any) -> Webhook:
     """Change a webhook. ``name``, ``url``, ``machines``, ``types``; what is left out stays."""
-    with actor.records("webhook.change", target=str(id)) as entry:
-        actor.demand(RIGHT)
-        webhook = _find_and_name(entry, id)
+    with _act_on(actor, "webhook.change", id) as (webhook, entry):
         held = {"name": webhook.name, "url": webhook.url, "machines": webhook.machines, "types": webhook.types}
         if unknown := set(fields) - set(held):
             raise BadWebhook(min(unknown), f"a webhook has {', '.join(held)}, and no {min(unknown)}")
@@ -107,33 +111,28 @@ def resume(actor: Actor, id: int) -> Webhook:
 def rotate(actor: Actor, id: int) -> tuple[Webhook, str]:
     """Give the webhook a new secret. For a day messages carry a signature with the old one, too; the one before that
     ends now."""
-    with actor.records("webhook.rotate", target=str(id)) as entry:
-        actor.demand(RIGHT)
-        webhook = _find_and_name(entry, id)
+    with _act_on(actor, "webhook.rotate", id) as (webhook, _):
         return webhook, renew_secret(webhook)
 
 
 def renew_secret(webhook: Webhook) -> str:
     """Give a receiver a new secret, and return it."""
-    webhook.former, webhook.former_until, webhook.secret = webhook.secret, timezone.now() + BOTH, new_secret()
+    kept = "" if isinstance(webhook.secret, Unreadable) else webhook.secret
+    webhook.former, webhook.former_until, webhook.secret = kept, timezone.now() + BOTH, new_secret()
     webhook.save(update_fields=["secret", "former", "former_until"])
     return webhook.secret
 
 
 def delete(actor: Actor, id: int) -> None:
     """Delete a webhook with its delivery log."""
-    with actor.records("webhook.delete", target=str(id)) as entry:
-        actor.demand(RIGHT)
-        webhook = _find_and_name(entry, id)
+    with _act_on(actor, "webhook.delete", id) as (webhook, entry):
         entry.note(**shown_address(webhook.url))
         webhook.delete()
 
 
 def test(actor: Actor, id: int) -> Delivery:
     """Send a message of the type ``signalbox.test`` at once, also to a paused webhook."""
-    with actor.records("webhook.test", target=str(id)) as entry:
-        actor.demand(RIGHT)
-        webhook = _find_and_name(entry, id)
+    with _act_on(actor, "webhook.test", id) as (webhook, _):
         if not webhook.active:
             raise BadWebhook("active", "the webhook is paused: resume it first")
         key, now = fan_out.new_key(), timezone.now()
@@ -144,9 +143,7 @@ def test(actor: Actor, id: int) -> Delivery:
 
 def redeliver(actor: Actor, id: int, delivery: int) -> Delivery:
     """Send it once more, now and with all its attempts, whatever became of it. Its ``webhook-id`` stays."""
-    with actor.records("webhook.redeliver", target=str(id)) as entry:
-        actor.demand(RIGHT)
-        webhook = _find_and_name(entry, id)
+    with _act_on(actor, "webhook.redeliver", id) as (webhook, entry):
         entry.note(delivery=delivery)
         return resend(webhook, delivery)
 
@@ -162,9 +159,7 @@ def resend(webhook: Webhook, delivery: int) -> Delivery:
 
 
 def _switch(actor: Actor, id: int, active: bool) -> Webhook:
-    with actor.records("webhook.change", target=str(id)) as entry:
-        actor.demand(RIGHT)
-        webhook = _find_and_name(entry, id)
+    with _act_on(actor, "webhook.change", id) as (webhook, entry):
         if active and not webhook.active:
             webhook.since = _begin_now()
         webhook.active, webhook.stopped, webhook.failures, webhook.rest_until = active, "", 0, None
@@ -181,17 +176,12 @@ def _begin_now() -> int:
     return engine.emitted_logs().now()
 
 
-def _find(id: int) -> Webhook:
-    webhook = Webhook.objects.filter(pk=id, for_alarms=False).first()
-    if webhook is None:
-        raise UnknownWebhook(f"webhook {id} not found")
-    return webhook
-
-
-def _find_and_name(entry: Any, id: int) -> Webhook:
-    webhook = _find(id)
-    entry.name(target=webhook.name)
-    return webhook
+@contextmanager
+def _act_on(actor: Actor, action: str, id: int) -> Iterator[tuple[Webhook, AuditRecord]]:
+    with actor.records(action, target=str(id)) as entry:
+        webhook = get(actor, id)
+        entry.name(target=webhook.name)
+        yield webhook, entry
 
 
 def _save(webhook: Webhook) -> None:

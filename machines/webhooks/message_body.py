@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from machines.catalog.redaction import MASK, Redactor, strict_redactor
+from machines.conf import conf
 from machines.connections import get_engine
 from machines.engine import BadInput, EngineFault, LookupFailed
 from machines.engine.messages.emitted import LogEntry
@@ -50,4 +51,7 @@ class Writer:
 def write_body(type: str, at: int, data: dict[str, Any]) -> str:
     """Write the body of a message. ``at``: ms since the epoch."""
     moment = datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
-    return json.dumps({"type": type, "timestamp": moment.replace("+00:00", "Z"), "data": data}, separators=(",", ":"))
+    body = {"type": type, "timestamp": moment.replace("+00:00", "Z"), "data": data}
+    if conf.ENVIRONMENT:
+        body["environment"] = conf.ENVIRONMENT["name"]
+    return json.dumps(body, separators=(",", ":"))

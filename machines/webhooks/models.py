@@ -8,18 +8,22 @@ from django.db import models
 from django.utils import timezone
 
 from machines.catalog.models import DocumentField
+from machines.encryption.ciphers import Unreadable, demand_readable
+from machines.encryption.fields import EncryptedTextField
 from machines.engine.limits import MAX_INSTANCE_ID
 
 
 class Webhook(models.Model):
-    """Written by ``machines.webhooks`` alone. The secrets stand here as they are: signing takes them."""
+    """Written by ``machines.webhooks`` alone. The database holds address and secrets encrypted."""
 
     name = models.CharField(max_length=80, unique=True)
-    url = models.TextField()
+    url = EncryptedTextField(purpose="webhook.url")
     machines = DocumentField(default=list, blank=True, help_text="names; none: those of every machine")
     types = DocumentField(default=list, help_text="of messages, * stands for any characters")
-    secret = models.CharField(max_length=80)
-    former = models.CharField(max_length=80, blank=True, default="", help_text="the secret before it was rotated")
+    secret = EncryptedTextField(purpose="webhook.secret")
+    former = EncryptedTextField(
+        purpose="webhook.former", blank=True, default="", help_text="the secret before it was rotated"
+    )
     former_until = models.DateTimeField(null=True, blank=True)
     active = models.BooleanField(default=True)
     stopped = models.TextField(blank=True, default="", help_text="why it was disabled automatically")
@@ -42,9 +46,17 @@ class Webhook(models.Model):
         """List those that messages of machines are for: active, and no receivers of alarms."""
         return cls.objects.filter(active=True, for_alarms=False)
 
+    @property
+    def decryption_error(self) -> str:
+        """Why address or secret cannot be decrypted, "" where they can."""
+        return next((value for value in (self.url, self.secret) if isinstance(value, Unreadable)), "")
+
     def secrets(self, now: datetime) -> list[str]:
-        """Return those that a message is signed with, the new one first."""
+        """Return those that a message is signed with, the new one first. A former one that cannot be decrypted is left
+        out. Raises SecretUnreadable."""
+        demand_readable(f"the address or secret of {self.name}", self.url, self.secret)
         still = self.former and self.former_until is not None and now < self.former_until
+        still = still and not isinstance(self.former, Unreadable)
         return [self.secret, self.former] if still else [self.secret]
 
 

@@ -16,7 +16,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from machines.conf import conf
-from machines.conf.database import DatabaseRetry
+from machines.conf.database import DatabaseRetry, prepare_check
 from machines.connections import get_throttle
 from machines.engine import EngineUnavailable, rates
 from machines.patterns.base import MAX_KEY
@@ -51,6 +51,9 @@ def call() -> None:
             _waiting.remove(found)
 
 
+_has_active = prepare_check(Webhook.objects.filter(active=True))
+
+
 class Sender:
     """A duty of every worker."""
 
@@ -65,8 +68,9 @@ class Sender:
     def once(self) -> bool:
         sent = 0
         with self._database.around():
-            sent = send_due(clock=self._clock)
-            self._idle = not sent and not Webhook.objects.filter(active=True).exists()
+            self._idle = not _has_active()
+            if not self._idle:
+                sent = send_due(clock=self._clock)
         return sent > 0
 
     def on_call(self, wake: Callable[[], None]) -> None:

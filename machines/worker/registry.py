@@ -37,7 +37,8 @@ class ForeignJob(Exception):
 @dataclass(frozen=True, slots=True)
 class Handler:
     """A registered function; ``where`` is its dotted path, for messages. ``queue``: whether queues of its name are for
-    it. ``machine``: the only one whose jobs it takes, "" for jobs of any."""
+    it. ``machine``: the only one whose jobs it takes, "" for jobs of any, beside machines whose names begin with
+    ``family``."""
 
     name: str
     function: Callable[..., Any]
@@ -45,10 +46,12 @@ class Handler:
     where: str
     queue: bool = True
     machine: str = ""
+    family: str = ""
 
     def check(self, job: Job) -> None:
         """Raise ForeignJob for a job of a machine that it does not work for."""
-        if self.machine and self.machine != job.machine:
+        is_family = self.family != "" and job.machine.startswith(self.family)
+        if self.machine and self.machine != job.machine and not is_family:
             raise ForeignJob(
                 f"the handler {self.name!r} takes jobs of the machine {self.machine!r} alone: nothing was done"
             )
@@ -61,15 +64,17 @@ class Registry:
         self._handlers: dict[str, Handler] = {}
         self._queues: set[tuple[str, str]] = set()
 
-    def handler(self, name: str, *, queue: bool = True, machine: str = "") -> Callable[[Function], Function]:
+    def handler(
+        self, name: str, *, queue: bool = True, machine: str = "", family: str = ""
+    ) -> Callable[[Function], Function]:
         """Register a handler: ``name`` is what a definition's ``src`` says. The function itself stays as it is. With
         ``queue``, workers also listen to queues of that name. ``machine``: the only one whose jobs it takes; jobs of
-        others fail at once."""
+        others fail at once, but for machines whose names begin with ``family``."""
         if (why := limits.check_handler_name(name)) is not None:
             raise HandlerError(f'a handler\'s name {why}; write @handler("name")')
 
         def register(function: Function) -> Function:
-            self._add(_make_handler(name, function, queue, machine))
+            self._add(_make_handler(name, function, queue, machine, family))
             return function
 
         return register
@@ -111,11 +116,11 @@ class Registry:
         return len(self._handlers)
 
 
-def _make_handler(name: str, function: Callable[..., Any], queue: bool, machine: str) -> Handler:
+def _make_handler(name: str, function: Callable[..., Any], queue: bool, machine: str, family: str) -> Handler:
     call = getattr(function, "__call__", None)  # noqa: B004  an object whose __call__ is a coroutine function counts as async
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
     where = f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
-    return Handler(name, function, is_async, where, queue, machine)
+    return Handler(name, function, is_async, where, queue, machine, family)
 
 
 handlers = Registry()

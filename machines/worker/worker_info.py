@@ -45,20 +45,21 @@ class InfoBuilder:
         self._version = version
         self._clock = clock
         self._born = time.monotonic()
+        self._described: tuple[object, object, tuple[list[str], dict[str, list[str]], str]] | None = None
 
     def now(self) -> WorkerInfo:
         seen = int(self._clock() * 1000)
-        lacking = {str(route): sorted(names) for route, names in self._served_queues.missing.items()}
+        queues, lacking, note = self._describe_queues()
         return WorkerInfo(
             id=self._id,
             host=socket.gethostname(),
             pid=os.getpid(),
-            queues=[str(route) for route in self._served_queues.served],
+            queues=queues,
             in_hand=len(self._in_flight),
             started=seen - int((time.monotonic() - self._born) * 1000),
             seen=seen,
             version=self._version,
-            note=describe_lacking(lacking),
+            note=note,
             status=self._status(),
             memory=memory(),
             concurrency=self._in_flight.size,
@@ -68,6 +69,16 @@ class InfoBuilder:
             lacking=lacking,
             hanging=self._list_hanging(),
         )
+
+    def _describe_queues(self) -> tuple[list[str], dict[str, list[str]], str]:
+        """Return the queues that are served, queue -> handlers that are missing here, and a note of these. Both lists
+        are made anew when a machine is published, so that the same lists have the same texts."""
+        served, missing = self._served_queues.served, self._served_queues.missing
+        if self._described is None or self._described[0] is not served or self._described[1] is not missing:
+            lacking = {str(route): sorted(names) for route, names in missing.items()}
+            texts = [str(route) for route in served], lacking, describe_lacking(lacking)
+            self._described = served, missing, texts
+        return self._described[2]
 
     def _list_hanging(self) -> dict[str, list[str]]:
         """Return queue -> the handlers of its jobs that do not end, and the one that blocks the event loop."""

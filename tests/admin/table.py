@@ -61,7 +61,6 @@ def _of_django(model: str) -> dict[str, Screen]:
     }
 
 
-_PUBLISH = Screen([("publish", 200)], [("publish", 400)])
 _GRANTS = Screen([("view here", 200), ("view", 302)], [("view and accounts", 200)])
 SCREENS: dict[str, Screen] = {
     "index": Screen(STAFF, STAFF),
@@ -79,7 +78,6 @@ SCREENS: dict[str, Screen] = {
     "auth_user_password_change": Screen([("auth.change_user", 200)], [("auth.change_user", 200)]),
     **_of_django("group"),
     **_of_machine("machines_machine", "view"),
-    "machines_machine_add": _PUBLISH,
     "machines_machine_change": _GRANTS,
     "machines_machine_instances": Screen([("view here", 200)], [("view here", 200)]),
     "machines_machine_instance": Screen([("view here", 200)], [("fire here", 400)]),

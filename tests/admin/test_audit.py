@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from django.contrib.auth.models import Permission
 
 from machines.admin.context import instance_url
 from machines.audit.entries import record
 from machines.models import AuditEntry, Machine
-from tests.catalog.samples import door
 
 from .conftest import ID
 
@@ -72,14 +69,3 @@ def test_firing_leaves_an_entry_refused_or_not(staff, machine: Machine, instance
     assert (fired.source, fired.reason) == ("admin 10.0.0.7", "she called")
     assert fired.detail == {"before": "Waiting", "after": "Active", "revision": 3}
     assert (refused.target, refused.outcome, refused.detail["code"]) == ("activate", "refused", "SB430")
-
-
-def test_publishing_leaves_an_entry(staff, engine) -> None:
-    publisher = staff("view", "publish", name="paula")
-    form = {"text": json.dumps(door()), "format": "guess", "notes": "first"}
-    publisher.post("/admin/machines/machine/add/", form)
-    assert not AuditEntry.objects.exists()
-    publisher.post("/admin/machines/machine/add/", form | {"publish": "Publish"})
-    entry = AuditEntry.objects.get()
-    assert (entry.actor, entry.action, entry.machine, entry.target) == ("paula", "publish", "door", "v1")
-    assert (entry.outcome, entry.reason) == ("done", "first")

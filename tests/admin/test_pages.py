@@ -26,7 +26,6 @@ def test_a_machine_shows_its_diagram_and_its_versions(admin_client, machine: Mac
     assert "Better words." in page
     assert "v2</a> (current)" in page
     assert f'href="{instances_url(machine)}"' in page
-    assert "add/?machine=activation" in page
 
 
 def test_a_version_shows_its_document_and_diagram_and_takes_no_input(admin_client, machine: Machine) -> None:
@@ -114,14 +113,13 @@ def test_an_instance_shows_its_state_lit_its_data_and_its_history(admin_client, 
     assert "<b>?" not in page
 
 
-@pytest.mark.parametrize("screen", ["machine", "version", "instances", "instance", "publish"])
+@pytest.mark.parametrize("screen", ["machine", "version", "instances", "instance"])
 def test_no_screen_needs_inline_script_or_style(screen: str, admin_client, machine: Machine, instance: str) -> None:
     path = {
         "machine": f"{LIST}{machine.pk}/change/",
         "version": f"/admin/machines/machineversion/{machine.version().pk}/change/",
         "instances": instances_url(machine),
         "instance": instance_url(machine, ID),
-        "publish": f"{LIST}add/?machine=activation",
     }[screen]
     page = admin_client.get(path).content.decode()
     assert not re.search(r"<style|\sstyle=|\son[a-z]+=\"|javascript:", page)

@@ -125,7 +125,7 @@ def test_paused_queues_of_a_machine_are_one_alarm():
         purged=0, waits={}, runs={}, paused=Pause(NOW - 2 * HOUR, "ann", "rates"),
     )  # fmt: skip
     both = [("order", stats), ("order", replace(stats, queue="q1", paused=Pause(NOW - 3 * HOUR, "bob", "")))]
-    alarm = only(alarms_of([], [], paused=both))
+    alarm = only(alarms_of([], [], paused=both, now=NOW))
     assert alarm.text == "2 queues of order paused for 3 h by ann and bob"
     assert (alarm.since, alarm.causes) == (NOW - 3 * HOUR, ("order/q0", "order/q1"))
 

@@ -7,10 +7,13 @@ from urllib.parse import quote
 import pytest
 
 from machines.alarms import recording
-from machines.models import AlarmEvent, AlarmState
+from machines.models import AlarmEvent, AlarmState, FailureGroup
+from tests.failures.conftest import die, follow
 from tests.pages.reading import read
 
 from .conftest import KEY
+
+__all__ = ["die", "follow"]
 
 TEXT = "1 instance of desk in Open for longer than 15 min"
 
@@ -22,6 +25,24 @@ def test_an_alarm_shows_severity_age_and_what_to_do(as_, desk):
     assert "Open the oldest instance" in item.text
     assert "no owner" in item.text
     assert not item.all("form")
+
+
+def test_an_alarm_of_dead_jobs_names_their_most_frequent_error_and_leads_to_it(as_, die, follow):
+    die("a", kind="BankRefused", error="no")
+    die("b", "c", kind="BankUnavailable", error="away")
+    die("d", machine="other", kind="Odd")
+    follow()
+    client = as_("viewer")
+    group = FailureGroup.objects.get(kind="BankUnavailable")
+    for path in ("/", "/alarms/"):
+        item = read(client.get(path)).one("li", data_alarm="dead:errand/work")
+        assert item.one("a", href=f"/errors/{group.pk}/").text == "2 × BankUnavailable, 1 other"
+    listed = {one["key"]: one for one in client.get("/api/v1/alarms").json()["items"]}["dead:errand/work"]
+    assert (listed["error"], listed["error_url"]) == ("2 × BankUnavailable, 1 other", f"/errors/{group.pk}/")
+    sent = {"key": "dead:errand/work"}
+    taken = as_("supervisor").post("/api/v1/alarms/acknowledge", sent, content_type="application/json").json()
+    assert (taken["error"], taken["error_url"]) == (listed["error"], listed["error_url"])
+    assert "1 × Odd" in read(client.get("/alarms/")).one("li", data_alarm="dead:other/work").text
 
 
 def test_a_person_takes_and_acknowledges_it_from_the_overview(as_, desk):

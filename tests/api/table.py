@@ -93,7 +93,6 @@ TABLE: dict[str, Case] = {
     "wakeAlarm": Case("operate", "/alarms/wake", {"key": ALARM}, stands="dead"),
     "search": Case("view", "/search?q=fron", machine=False),
     "getActivity": Case("view", "/activity", machine=False),
-    "getBoard": Case("view", "/machines/door/board?of=edges&days=7"),
     "countInstances": Case("view", "/machines/door/counts?state=shut"),
     "getProblems": Case("view", f"{HERE}/problems", stands="dead"),
     "listMachines": Case("view", "/machines", machine=False),
@@ -169,6 +168,9 @@ TABLE: dict[str, Case] = {
     "muteError": Case("operate", "/errors/{failure}/mute", WHY, stands="failure"),
     "resolveError": Case("operate", "/errors/{failure}/resolve", WHY, stands="failure"),
     "reopenError": Case("operate", "/errors/{failure}/reopen", WHY, stands="failure"),
+    "redriveErrors": Case("operate", "/errors/redrive", WHY, 201, stands="failure", machine=False),
+    "listRetries": Case("view", "/errors/retries", stands="failure", machine=False),
+    "stopRetry": Case("operate", "/errors/retries/7/stop", WHY, stands="failure", machine=False),
     "redriveError": Case("operate", "/errors/{failure}/redrive", WHY, 201, stands="failure"),
     "skipError": Case("operate", "/errors/{failure}/skip", {"result": None, **WHY}, 201, stands="failure"),
     "stopErrorAction": Case("operate", "/errors/{failure}/stop", WHY, stands="failure"),
@@ -230,10 +232,6 @@ TABLE: dict[str, Case] = {
         "view", "/views", {"name": "mine", "page": "/machines/door/", "query": "state=shut"}, machine=False
     ),
     "deleteView": Case("view", "/views/{view}", None, 404, stands="view", machine=False),
-    "listLinks": Case("view", "/links", machine=False),
-    "makeLink": Case("view", "/links", {"page": "/machines/door/", "query": "state=shut"}, 201, machine=False),
-    "renewLink": Case("view", "/links/0123456789abcdef/renew", {}, 404, machine=False),
-    "revokeLink": Case("view", "/links/0123456789abcdef", None, 404, machine=False),
     "getKey": Case("view", f"/sm/{KEY}", stands="key", everywhere=True, machine=False),
     "mutateKey": Case(
         "fire", f"/sm/{KEY}/mutate", {"state": "open", "seen": "shut"}, stands="key", everywhere=True, machine=False

@@ -186,25 +186,6 @@ def test_a_person_sees_and_ends_those_of_all_their_tokens(door, user_of):
     assert "his" in [token.name for token in Token.objects.all() if tokens.list_sessions([token])]
 
 
-def test_links_to_views_are_made_and_ended_by_programs_too(holder, caller, user_of):
-    made = holder.post("/links", {"page": "/machines/door/", "query": "state=shut"}).json()
-    assert [row["id"] for row in holder.get("/links").json()["items"]] == [made["id"]]
-    assert "url" not in holder.get("/links").json()["items"][0]
-    other, browser = caller("view"), Client()
-    browser.force_login(user_of("ann", "view"))
-    opened = browser.get(made["url"])
-    assert (opened.status_code, opened.url) == (302, "/machines/door/?state=shut#instances")
-    assert other.post(f"/links/{made['id']}/renew").status_code == 404
-    assert other("DELETE", f"/links/{made['id']}").status_code == 404
-    renewed = holder.post(f"/links/{made['id']}/renew").json()
-    assert (renewed["id"], renewed["expires"]) == (made["id"], made["expires"])
-    assert [browser.get(one["url"]).status_code for one in (made, renewed)] == [404, 302]
-    assert holder("DELETE", f"/links/{made['id']}").json() == {"id": made["id"]}
-    assert browser.get(renewed["url"]).status_code == 404
-    hidden = holder.post("/links", {"page": "/machines/door/", "query": "by=pin&is=1"})
-    assert (hidden.status_code, hidden.json()["code"]) == (422, "SB721")
-
-
 def test_one_idempotency_key_of_two_sessions_makes_neither_answer_for_the_other(holder):
     first, second = made(holder, state={"of": "first"})[0], made(holder, state={"of": "second"})[0]
     key = {"Idempotency-Key": "same"}

@@ -134,7 +134,7 @@ def test_the_audit_goes_by_age_and_number(settings):
     assert tables.prune(at("2026-03-02"))["audit"] == 2
     configure(settings, RETAIN="audit=1d")
     assert tables.prune(at("2026-03-02") + 4)["audit"] == 2
-    assert AuditEntry.objects.count() == 2
+    assert AuditEntry.objects.exclude(action="audit.seal").count() == 2
     configure(settings, RETAIN="")
     assert tables.prune() == {"audit": 0, "statistics": 0, "webhooks": 0, "archive": 0, "alarms": 0}
 

@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test import RequestFactory
 from django.urls import resolve
 
-from machines.audit.entries import ACTIONS, AuditRecord, record, record_request_action
+from machines.audit.entries import ACTIONS, AuditRecord, record, record_action, source_of
 from machines.engine import Conflict, EngineUnavailable
 from machines.models import AuditEntry, AuditIsAppendOnly
 
@@ -42,6 +42,7 @@ def test_an_entry_holds_all_it_was_given(alice):
     )  # fmt: skip
     entry = AuditEntry.objects.values().get()
     assert (entry.pop("id"), entry.pop("at")) != (None, None)
+    assert (entry.pop("number"), entry.pop("digest")) == (None, ""), "it is chained when the transaction commits"
     assert entry == {
         "actor": "alice", "actor_id": str(alice.pk), "action": "queue.purge", "machine": "m", "instance": "i",
         "queue": "q", "target": "t", "reason": "r", "outcome": "refused", "detail": {"count": 3},
@@ -127,9 +128,7 @@ def test_what_an_action_raises_is_its_outcome_and_goes_on(request_of_alice, erro
     refusals = (LookupError,) if type(error) is LookupError else ()
 
     def act() -> None:
-        with record_request_action(
-            request_of_alice, "force", machine="m", instance="i", reason="why", refusals=refusals
-        ) as entry:
+        with record_action("alice", "force", machine="m", instance="i", reason="why", refusals=refusals) as entry:
             entry.note(data={"a": 1})
             raise error
 
@@ -145,7 +144,7 @@ def test_what_an_action_raises_is_its_outcome_and_goes_on(request_of_alice, erro
 )  # the admin's own is shown where the admin is tested
 def test_an_entry_says_by_which_door_and_from_where(request_of_alice, path, source):
     request_of_alice.resolver_match = resolve(path)
-    with record_request_action(request_of_alice, "fire"):
+    with record_action("alice", "fire", source=source_of(request_of_alice)):
         pass
     assert AuditEntry.objects.get().source == source
 
@@ -153,7 +152,7 @@ def test_an_entry_says_by_which_door_and_from_where(request_of_alice, path, sour
 def test_an_entry_that_cannot_be_written_stands_in_the_log_in_full_and_hides_nothing(request_of_alice, caplog):
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE machines_auditentry RENAME TO elsewhere")
-    with record_request_action(request_of_alice, "suspend", machine="m", instance="i", reason="to look at it") as entry:
+    with record_action("alice", "suspend", machine="m", instance="i", reason="to look at it") as entry:
         entry.note(after="Waiting")
     (logged,) = [
         record for record in caplog.records if record.name == "machines.audit.entries" and record.levelname == "ERROR"

@@ -109,6 +109,17 @@ def test_a_worker_that_dies_before_it_acknowledges_leaves_its_entries_to_the_nex
     assert stored(row) == ("cancelled", 2)
 
 
+def test_a_worker_that_ends_with_its_work_writes_the_columns_and_leaves_the_field(machines_there, project):
+    row = order()
+    machines_there.fire("order", str(row.pk), "cancel")
+    project.end()
+    Projection(machines_there, wait=0.0).finish()
+    assert stored(row) == ("cancelled", 2)
+    other = Projection(machines_there, wait=0.0)
+    other.look()
+    assert list(other._locks) != []
+
+
 def test_only_one_worker_reads_the_logs_of_a_field(machines_there, project):
     other = Projection(machines_there, wait=0.0)
     assert not other.look()

@@ -14,5 +14,7 @@ from django.conf import settings
 
 from dashboard.serving import server
 
+settings.ROOT_URLCONF = "tests.browser.components.urls"
+settings.TEMPLATES[0]["DIRS"].append(Path(__file__).with_name("components") / "templates")
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 server.run(socket.socket(fileno=int(sys.argv[1])))

@@ -123,8 +123,10 @@ def test_the_wheel_alone_scrolls_as_everywhere(open_page):
 def test_two_fingers_pinch_it(as_, order):
     page = as_("operator", "alice", viewport={"width": 390, "height": 844}, has_touch=True)
     page.goto(MACHINE)
-    before, frame = scale(page), page.locator("[data-diagram]").bounding_box()
-    x, y = frame["x"] + frame["width"] / 2, frame["y"] + 100
+    diagram = page.locator("[data-diagram]")
+    diagram.evaluate("(frame) => frame.scrollIntoView({ block: 'start' })")
+    before, frame = scale(page), diagram.bounding_box()
+    x, y = frame["x"] + frame["width"] / 2, frame["y"] + 200
     client = page.context.new_cdp_session(page)
     for kind, apart in (("touchStart", 40), ("touchMove", 60), ("touchMove", 80), ("touchEnd", None)):
         points = [] if apart is None else [{"x": x - apart, "y": y}, {"x": x + apart, "y": y}]

@@ -26,6 +26,13 @@ ROOM = """(frame) => { const svg = frame.querySelector("svg").getBoundingClientR
     return [svg.width <= frame.clientWidth, svg.height <= frame.clientHeight,
             document.body.scrollWidth <= innerWidth]; }"""
 
+NEAR = """(frame) => [...frame.querySelectorAll(".node.state")].filter((part) => getComputedStyle(part).opacity === "1")
+    .map(({ dataset }) => dataset.state)"""
+INSIDE = """(part) => { const own = part.closest("[data-diagram]").getBoundingClientRect();
+    const at = part.getBoundingClientRect();
+    return at.left >= own.left && at.right <= own.right && at.top >= own.top && at.bottom <= own.bottom; }"""
+VIEW = "(frame) => [frame.querySelector('svg').getBoundingClientRect().width, frame.scrollLeft, frame.scrollTop]"
+
 
 @pytest.fixture
 def large(page: Page, engine, db) -> Page:
@@ -97,6 +104,7 @@ def test_a_large_diagram_has_a_map_that_moves_it(large):
     minimap, frame = large.locator("[data-minimap]"), large.locator("[data-diagram]")
     expect(minimap).to_be_visible()
     expect(minimap.locator(".part")).to_have_count(60)
+    minimap.scroll_into_view_if_needed()
     at = minimap.bounding_box()
     large.mouse.move(at["x"] + at["width"] / 2, at["y"] + 5)
     large.mouse.down()
@@ -115,6 +123,55 @@ def test_a_name_or_a_part_of_it_leads_to_a_state(large):
     state = large.locator(f".sb-diagram [data-state='{name}']")
     expect(state).to_be_focused()
     expect(state).to_be_in_viewport()
+
+
+def test_focus_shows_a_state_with_its_neighbours_until_escape(large):
+    names = list(flat_definition(60)["states"])
+    frame, button = large.locator("[data-diagram]"), large.get_by_role("button", name="Focus")
+    before = frame.evaluate(VIEW)
+    large.locator(f".sb-diagram a.state[data-state='{names[20]}']").focus()
+    large.keyboard.press("f")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    assert {names[19], names[20], names[21]} <= set(frame.evaluate(NEAR)) < set(names)
+    large.locator(f".sb-diagram a.state[data-state='{names[21]}']").click()
+    expect(button).to_have_accessible_name(f"Focus: {names[21]}")
+    assert names[22] in frame.evaluate(NEAR)
+    assert large.url.endswith("/flat/")
+    large.keyboard.press("Escape")
+    expect(button).to_have_attribute("aria-pressed", "false")
+    assert frame.evaluate(NEAR) == names
+    assert frame.evaluate(VIEW)[0] == before[0]
+    button.click()
+    expect(button).to_have_accessible_name(f"Focus: {names[21]}")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_large_diagram_begins_at_its_initial_state_in_letters_that_can_be_read(large, width):
+    large.set_viewport_size({"width": width, "height": 844})
+    large.reload()
+    is_live(large)
+    first = large.locator(".sb-diagram .state.initial .name")
+    assert first.evaluate("(name) => 14 * name.getScreenCTM().a") >= 9
+    expect(large.locator("[data-minimap]")).to_be_visible()
+    large.locator("[data-diagram]").scroll_into_view_if_needed()
+    assert first.evaluate(INSIDE)
+
+
+def test_lines_show_their_counts_alone_where_their_labels_cannot_be_read(page, order):
+    page.goto(MACHINE)
+    is_live(page)
+    label = page.locator(".sb-diagram .edge .event").first
+    shown = "(part) => getComputedStyle(part).visibility"
+    page.locator("[data-diagram]").focus()
+    page.keyboard.press("1")
+    assert label.evaluate(shown) == "visible"
+    for _ in range(6):
+        page.keyboard.press("-")
+    assert label.evaluate(shown) == "hidden"
+    assert page.locator(".sb-diagram .edge .flow").first.evaluate(shown) == "visible"
+    assert page.locator(".sb-diagram .node text").first.evaluate(shown) == "visible"
+    page.keyboard.press("1")
+    assert label.evaluate(shown) == "visible"
 
 
 def test_a_small_diagram_has_no_map(page, order):

@@ -61,3 +61,31 @@ def test_without_script_the_icon_leads_to_the_search_page(as_, waiting):
     page = as_("operator", viewport={"width": 390, "height": 844}, java_script_enabled=False)
     page.get_by_role("link", name="Search", exact=True).click()
     expect(page.get_by_role("heading", name="Search")).to_be_visible()
+
+
+def test_words_come_after_the_names(page, engine, db):
+    engine.publish({"id": "ledger", "initial": "A", "context": {"customer": ""}, "states": {"A": {}}})
+    engine.create("ledger", "one", {"customer": "Acme of old"})
+    page.goto("/queues/")
+    keys_work(page)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("of old")
+    option = page.get_by_role("option", selected=True)
+    expect(option).to_contain_text("instance of ledger: data customer")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/machines/ledger/instances/one/$"))
+
+
+def test_an_action_opens_the_form_that_asks_for_the_reason(as_, engine, db):
+    page = as_("supervisor")
+    engine.publish({"id": "cash", "initial": "A", "states": {"A": {"invoke": {"src": "pay"}}}})
+    engine.create("cash", "one")
+    engine.fail(engine.take("cash", "pay", worker="w")[0], "no", retry=False)
+    for typed, form in [("retry dead", "form.narrowing"), ("pause pay", "#act-pause-sheet")]:
+        page.goto("/workers/")
+        keys_work(page)
+        page.keyboard.press("Control+k")
+        page.keyboard.type(typed)
+        expect(page.get_by_role("option", selected=True)).to_contain_text("queue pay of cash")
+        page.keyboard.press("Enter")
+        expect(page.locator(form)).to_be_visible()

@@ -78,18 +78,6 @@ ONCE = {
 }  # fmt: skip
 
 
-def test_by_the_admin(work, engine, admin_client):
-    text = json.dumps(NEST)
-    admin_client.post("/admin/machines/machine/add/", {"text": text, "format": "guess", "notes": "", "publish": "1"})
-    assert (dict(work), published()) == (ONCE, {"nest", "nest.egg"})
-
-
-def test_the_admin_shows_its_findings_and_its_diagram_from_one_reading(work, engine, admin_client):
-    page = admin_client.post("/admin/machines/machine/add/", {"text": json.dumps(NEST), "format": "json", "notes": ""})
-    assert b'class="plate"' in page.content
-    assert (work["read_document nest"], work["build_outline nest"], published()) == (1, 1, set())
-
-
 @pytest.mark.parametrize("body", [{"definition": NEST}, {"text": json.dumps(NEST), "format": "json"}])
 def test_by_the_api(work, engine, admin_client, body):
     sent = json.dumps(body | {"reason": "first"})

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from machines.server import Cluster
+from tests.clusters import Cluster
 
 from .site import Site
 

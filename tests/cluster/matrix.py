@@ -24,7 +24,7 @@ ADMIN = {
     "admin instances": "/admin/machines/machine/1/instances/",
     "admin instance": "/admin/machines/machine/1/instance/?id=ATV-123:NBCSports",
 }
-TERMS = {"search": "?q=ATV", "getBoard": "?of=edges&days=7", "compareVersions": "?a=1&b=1"}
+TERMS = {"search": "?q=ATV", "compareVersions": "?a=1&b=1"}
 
 Answers = Mapping[str, tuple[int, str]]
 """Name of an address -> its status, and its text."""

@@ -16,7 +16,8 @@ from websockets import Origin
 from websockets.sync.client import ClientConnection, connect
 
 from machines.engine import Engine
-from machines.server import Cluster, Guarded
+from machines.server import Guarded
+from tests.clusters import Cluster
 from tests.installation.processes import PATIENCE, ROOT, eventually
 
 from .visitor import Visitor

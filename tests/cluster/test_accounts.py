@@ -12,7 +12,7 @@ from dashboard.serving.checks.redis_accounts import ACCOUNTS
 from machines.engine import Engine, InstanceExists, LibraryNotLoaded, NotPermitted
 from machines.engine.connection import library
 from machines.management import library_command
-from machines.server import Cluster
+from tests.clusters import Cluster
 from tests.configuration import configure
 from tests.engine.builders import door
 from tests.security.disclosure.planted import NAME

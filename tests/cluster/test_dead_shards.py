@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import dashboard.api.v1  # noqa: F401  adds the operations
-from machines.server import Cluster
+from tests.clusters import Cluster
 from tests.installation.processes import eventually
 
 from .matrix import list_addresses, list_left_out, read_table, store_table, write_table
@@ -36,8 +36,8 @@ Token.objects.update(handle="0123456789ab")  # a shard of its sessions that is t
 ABOUT_ONE = {
     "bulk", "bulk-results", "cancel", "delete", "edit", "force", "history-csv", "history-json", "instance", "note",
     "reset", "resume", "retry", "schedule", "schedule-change", "skip", "sm-key", "suspend",
-    "admin instance", "API getBoard", "API getBulk", "API getHistory", "API getInstance", "API getKey", "API getNote",
-    "API getSchedule", "API getProblems", "API getWaits", "API listBulkResults", "API listLinks", "API listNextRuns",
+    "admin instance", "API getBulk", "API getHistory", "API getInstance", "API getKey", "API getNote",
+    "API getSchedule", "API getProblems", "API getWaits", "API listBulkResults", "API listNextRuns",
     "API listRuns", "API listSessions",
 }  # fmt: skip
 """Addresses of one thing, which one node stores: there is nothing else to show."""

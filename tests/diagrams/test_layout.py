@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from machines import diagrams
 from machines.diagrams.layout import levels
 from machines.diagrams.layout.curves import Box, Layout
-from machines.diagrams.layout.graphviz import LayoutFailed, graphviz_host
+from machines.diagrams.layout.graphviz import Graphviz, LayoutFailed, graphviz_host
 from machines.diagrams.layout.label_places import FAR, label_box, trace
 from machines.diagrams.layout.labels import SMALL_LINE, label_size, transition_lines
 from machines.diagrams.layout.routes import wires
-from machines.diagrams.layout.state_tree import Tree
+from machines.diagrams.layout.state_tree import Tree, main_line
 from machines.engine.definitions import Outline, outline
 
 from .places import distance, faults
@@ -64,6 +66,14 @@ def test_no_state_or_queue_covers_another(name: str) -> None:
     assert overlapping(places.boxes) == []
 
 
+@pytest.mark.parametrize(("made", "most"), [(chain(20), 0), (flat(40), 10)])
+def test_the_usual_way_through_is_drawn_straight(made: Outline, most: int) -> None:
+    boxes, tree = levels.lay_out(Tree(made)).boxes, Tree(made)
+    ids = {state.name: diagrams.state_id(state.index) for state in made.states}
+    line = [boxes[ids[name]] for name in main_line(tree)[0]]
+    assert sum(abs(one.x - other.x) > 2 for one, other in pairwise(line)) <= most
+
+
 def test_the_same_machine_is_drawn_the_same_way_every_time() -> None:
     made = outline(example("new_device"))
     assert diagrams.draw(made) == diagrams.draw(made)
@@ -86,6 +96,17 @@ def test_threads_may_draw_at_the_same_time() -> None:
     with ThreadPoolExecutor(6) as pool:
         drawn = list(pool.map(lambda _: diagrams.draw(made).svg, range(30)))
     assert len(set(drawn)) == 1
+
+
+@pytest.mark.parametrize("can_be_written", [True, False])
+def test_graphviz_is_compiled_into_the_users_cache_where_that_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_be_written: bool
+) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir() if can_be_written else folder.touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    assert b"objects" in Graphviz().lay_out(SMALL, "json0", 10**9)
+    assert any(file.is_file() for file in folder.glob("wasmtime/modules/*/*")) == can_be_written
 
 
 def test_a_long_chain_does_not_run_out_of_stack() -> None:

@@ -105,8 +105,9 @@ def test_a_link_a_heading_and_a_picture_that_are_not_there_and_a_page_without_a_
 def test_the_site_of_the_docs(tmp_path: Path, chromium: Browser):
     require_generator()
     earlier = tmp_path / "0.0.9"
-    earlier.mkdir()
-    (earlier / "llms.txt").touch()
+    for folder in (earlier, tmp_path / "drafts"):  # only the first is named like a version
+        folder.mkdir()
+        (folder / "llms.txt").touch()
     (earlier / "index.html").write_text("<title>the one before</title>")
     done = build_site(ROOT, tmp_path)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")

@@ -23,6 +23,12 @@ print(sorted(name for name in sys.modules if name.startswith("machines") and not
     assert done.stdout.strip() == "['machines']"
 
 
+def test_the_command_says_its_version_without_it():
+    code = "import sys; from machines import cli; print(cli.main(['--version']), 'machines.engine' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-2:] == ["0", "False"]
+
+
 def test_all_that_is_public_is_there():
     import machines.engine as engine
 

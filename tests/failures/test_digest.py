@@ -39,7 +39,9 @@ def test_a_digest_goes_out_once_in_a_period(die, follow, hooks, settings):
 
 
 def test_the_command_sends_it_now(die, follow, hooks, settings, capsys):
-    configure(settings, ERROR_DIGEST_TO=["ops@example.com"])
+    configure(settings, ERROR_DIGEST_TO=["ops@example.com"], ENVIRONMENT={"name": "test", "colour": "green"})
     call_command("error_digest")
+    assert mail.outbox[0].subject == "[test] Signalbox: 0 open error groups, 0 regressions"
+    assert json.loads(Delivery.objects.get().body)["environment"] == "test"
     assert capsys.readouterr().out == "1 mail sent, 1 webhook deliveries made\n"
     assert "No open errors." in mail.outbox[0].body

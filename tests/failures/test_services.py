@@ -8,6 +8,7 @@ from machines.catalog import publishing
 from machines.engine import BadInput, Miscounted
 from machines.failures import actions as failures
 from machines.failures import errors, queries
+from machines.failures.actions import Selection
 from machines.failures.duties import PacedActions
 from machines.models import AuditEntry, FailureAction, FailureGroup, Machine
 from machines.people.actor import Actor
@@ -110,7 +111,7 @@ def test_a_redrive_moves_the_open_jobs_at_its_rate_and_each_once(die, follow, bo
     group = only_group().pk
     gone = engine.jobs("errand", "work", place="dead")[0]
     engine.redrive("errand", "work", gone, actor="x", reason="y")
-    assert failures.count_open(boss, group) == 11
+    assert len(failures.list_open(boss, Selection(group))) == 11
     with pytest.raises(Miscounted):
         failures.redrive(boss, group, reason="fixed", expect=12)
     action = failures.redrive(boss, group, reason="fixed", rate=5, expect=11)
@@ -119,7 +120,6 @@ def test_a_redrive_moves_the_open_jobs_at_its_rate_and_each_once(die, follow, bo
     duty = PacedActions(engine)
     moments = [duty.look(action.started + ms) for ms in (0, 100, 1000, 1000)]
     assert moments == [5, 0, 5, 0]
-    failures.count_open(boss, group)
     duty.look(action.started + 2000)
     action.refresh_from_db()
     assert (action.state, action.position, action.done, action.passed) == ("done", 11, 11, 0)
@@ -169,7 +169,7 @@ def test_an_action_reaches_only_machines_on_which_the_person_may_operate(die, fo
     follow()
     group = only_group().pk
     one = seer("view", "operate")
-    assert failures.count_open(one, group) == 1
+    assert len(failures.list_open(one, Selection(group))) == 1
     action = failures.redrive(one, group, reason="mine")
     assert action.machines == ["errand"]
     assert [each.pk for each in queries.running_actions(boss, group)] == [action.pk]
@@ -211,3 +211,44 @@ def test_the_sample_is_redacted_as_the_page_of_the_job(engine, follow, seer, bos
     assert "visa" not in hidden.error + hidden.trace
     (clear,) = queries.newest_jobs(boss, only_group().pk)
     assert "visa" in clear.error
+
+
+def test_a_retry_of_any_group_takes_the_jobs_of_a_queue_or_a_machine_and_each_once(die, follow, boss, engine):
+    die("a", "b", error="boom")
+    die("c", kind="OSError", error="away")
+    die("d", machine="errand2", error="boom")
+    follow()
+    assert len(failures.list_open(boss, Selection())) == 4
+    assert len(failures.list_open(boss, Selection(queue="work", machine="errand2"))) == 1
+    with pytest.raises(errors.BadFailureAction, match="no open jobs"):
+        failures.redrive(boss, machine="errand", queue="other", reason="fixed")
+    with pytest.raises(Miscounted):
+        failures.redrive(boss, machine="errand", queue="work", reason="fixed", expect=2)
+    retry = failures.redrive(boss, machine="errand", queue="work", reason="fixed", rate=2, expect=3)
+    assert (retry.group, retry.terms, retry.machines) == (None, {"machine": "errand", "queue": "work"}, ["errand"])
+    with pytest.raises(errors.BadFailureAction, match="another action on these jobs"):
+        failures.redrive(boss, reason="all of them")
+    with pytest.raises(errors.BadFailureAction, match="another action on these jobs"):
+        failures.redrive(boss, FailureGroup.objects.get(kind="OSError").pk, reason="this one")
+    PacedActions(engine).look(retry.started)
+    assert engine.stats("errand")["work"].depth["dead"] == 1
+    assert failures.stop_retry(boss, retry.pk, reason="enough").position == 2
+    assert failures.stop_retry(boss, retry.pk, reason="enough") is None
+    PacedActions(engine).look(retry.started + 60_000)
+    assert engine.stats("errand")["work"].depth["dead"] == 1
+    assert engine.stats("errand2")["work"].depth["dead"] == 1
+    entry = AuditEntry.objects.get(action="failure.redrive", outcome="done")
+    assert (entry.machine, entry.queue, entry.detail["count"]) == ("errand", "work", 3)
+
+
+def test_a_retry_of_any_group_reaches_the_machines_of_the_right_alone(die, follow, actor, seer):
+    die("a")
+    die("b", machine="errand2")
+    follow()
+    one = seer("view", "operate")
+    assert {row.machine for row in failures.list_open(one, Selection())} == {"errand"}
+    assert failures.redrive(one, reason="mine").machines == ["errand"]
+    with pytest.raises(Forbidden):
+        failures.redrive(one, machine="errand2", reason="theirs")
+    with pytest.raises(Forbidden):
+        failures.redrive(actor("eve", "view"), reason="none")

@@ -14,6 +14,7 @@ from typing import Any
 
 from machines.engine import Engine
 from machines.engine.keys import Partition
+from tests.engine.jobs.group_members import list_wrong_members
 
 PLACES = ("ready", "leased", "delayed", "dead", "handled")
 ENDED = ("dead", "handled")
@@ -189,6 +190,9 @@ class _Scan:
             queue = bell_or_place.partition(":")[0]
             if not self.client.sismember(self.keys.queues, queue):
                 self._wrong(f"the queue {queue} has keys and is not among the queues")
+        for queue in self.client.smembers(self.keys.queues):
+            for what in list_wrong_members(self.client, self.keys, queue):
+                self._wrong(what)
 
     def _leased(self, job: str, row: Row) -> None:
         held = row.get("place") == "leased"

@@ -13,11 +13,18 @@ NAME = "line"
 
 
 def line(
-    *sources: str, lease: int = 500, attempts: int = 50, backoff: int = 10, id: str = NAME, unique: bool = False
+    *sources: str,
+    lease: int = 500,
+    attempts: int = 50,
+    backoff: int = 10,
+    id: str = NAME,
+    unique: bool = False,
+    limited: int = 0,
 ) -> dict[str, Any]:
     """One job after the other, then ``done``; a job that comes to nothing leads to ``failed``. Times in ms.
 
-    ``moved`` counts the jobs that moved the instance.
+    ``moved`` counts the jobs that moved the instance. ``limited``: jobs at a time of each group, which are those of
+    ids of one length.
     """
     names = [f"step{number}" for number in range(len(sources))]
     states: dict[str, Any] = {"done": {}, "failed": {}}
@@ -32,8 +39,10 @@ def line(
                 "onError": {"target": "failed", "actions": {"set": {"why": "event.kind"}}},
             }
             | ({"unique": "instance.id"} if unique else {})
+            | ({"group": "len(instance.id)"} if limited else {})
         }
-    return {"id": id, "initial": names[0], "context": {"moved": 0, "why": ""}, "states": states}
+    queues = {"queues": {"jobs": {"groups": {"concurrency": limited}}}} if limited else {}
+    return {"id": id, "initial": names[0], "context": {"moved": 0, "why": ""}, "states": states} | queues
 
 
 def begin(engine: Engine, ids: Iterable[str], machine: str = NAME) -> None:

@@ -8,7 +8,8 @@ from dashboard.serving.checks import system_checks
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine, EngineUnavailable, Fire
 from machines.engine.keys import PREFIX
-from machines.server import Cluster, Server
+from machines.server import Server
+from tests.clusters import Cluster
 from tests.configuration import configure
 from tests.engine.builders import counter, machine, publish
 from tests.installation.processes import eventually

@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from collections import Counter
 
 import pytest
 
@@ -19,6 +20,7 @@ WORKERS = 3
 KILLS = 12
 STOPS = 4
 LEASE = 500  # ms
+LIMITED = 10  # jobs at a time of each of four groups
 
 
 class Mischief:
@@ -65,13 +67,17 @@ class Mischief:
             worker.finish()
 
 
-def test_six_thousand_jobs_through_workers_killed_at_random(own_engine, workers):
-    own_engine.publish(line("quick", "quick", lease=LEASE))
+@pytest.mark.parametrize("limited", [0, LIMITED])
+def test_six_thousand_jobs_through_workers_killed_at_random(own_engine, workers, limited):
+    own_engine.publish(line("quick", "quick", lease=LEASE, limited=limited))
     begin(own_engine, (f"i{number}" for number in range(INSTANCES)))
     mischief = Mischief(workers, 2 * INSTANCES)
     deadline = time.monotonic() + 200
     while (done := own_engine.stats("line")["jobs"].completed) < 2 * INSTANCES:
         mischief.look(done)
+        if limited:
+            leased = own_engine.jobs("line", "jobs", place="leased", limit=100)
+            assert max(Counter(job.group for job in leased).values(), default=0) <= limited
         assert time.monotonic() < deadline, f"{done} jobs done: {own_engine.queues('line')}"
         time.sleep(0.01)
     mischief.end(own_engine)

@@ -60,6 +60,11 @@ def make(shop: dict[str, str], folder: Path, text: str) -> dict[str, str]:
         ("default-src 'self'", "/static/a.js", []),
         ("default-src 'none'", "/static/a.js", ["default-src 'none'"] * 3),
         ("script-src 'nonce-abc'; style-src https:; connect-src *", "/static/a.js", []),
+        ("connect-src https:", "/static/a.js", ["connect-src https:"]),
+        ("connect-src shop.example", "/static/a.js", ["connect-src shop.example"]),
+        ("connect-src wss:", "/static/a.js", ["connect-src wss:"]),
+        ("connect-src https: ws:", "/static/a.js", []),
+        ("connect-src shop.example wss://shop.example", "/static/a.js", []),
         ("script-src 'nonce-other'", "/static/a.js", ["script-src 'nonce-other'"]),
         ("script-src 'self' 'strict-dynamic'", "/static/a.js", ["script-src 'self' 'strict-dynamic'"]),
         ("script-src 'self'", "https://cdn.example/a.js", ["script-src 'self'"]),
@@ -81,6 +86,11 @@ def test_what_a_policy_blocks(header: str, script: str, blocked: list[str]):
     request.csp_nonce = "abc"
     address = urlsplit(script if "//" in script else f"https://shop.example{script}")
     assert find_blocked(header, PAGE, address, request, is_live=True) == blocked
+
+
+def test_under_wsgi_no_socket_is_asked_for(settings):
+    settings.ASGI_APPLICATION = None
+    assert find_blocked("connect-src https:", PAGE, PAGE, RequestFactory().get("/"), is_live=True) == []
 
 
 @for_each("header", ["default-src 'none'; script-src 'self'; style-src 'self'", "trusted-types dompurify"])
@@ -106,6 +116,37 @@ def test_check_asks_the_middleware_of_the_project(shop: dict[str, str], tmp_path
     view says nothing, and stops no check."""
     said = run(make(shop, tmp_path, text), "-m", "django", "check", "--deploy")
     assert re.findall(r"signalbox.W028\) the Content-Security-Policy of .*?((?:pages|machines).*?\))", said) == named
+
+
+BUSY = """
+        from django.contrib.auth.models import Group
+        from django.core.mail import mail_admins
+        from django.db import transaction
+        import logging
+        Group.objects.create(name=f"plain {request.path}")
+        with transaction.atomic():
+            transaction.on_commit(lambda: print("EFFECT: committed"))
+            Group.objects.create(name=f"atomic {request.path}")
+        assert Group.objects.filter(name__endswith=request.path).count() == 2
+        logging.getLogger("shop").error("EFFECT: a log line")
+        mail_admins("EFFECT: mail", "for you")
+"""
+BUSY_SETTINGS = """
+ADMINS = [("Ann", "ann@shop.example")] if django.VERSION < (6,) else ["ann@shop.example"]
+EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+"""
+
+
+@pytest.mark.faults  # real processes
+def test_check_leaves_no_effect_of_the_middleware(shop: dict[str, str], tmp_path: Path):
+    text = STRICT.replace("        answer[", f"{BUSY}        answer[") + BUSY_SETTINGS
+    environment = make(shop, tmp_path, f"import django\n{text}")
+    count = "from django.contrib.auth.models import Group; print('groups:', Group.objects.count())"
+    before = run(environment, "-m", "django", "shell", "-v0", "-c", count)
+    said = run(environment, "-m", "django", "check", "--deploy")
+    assert "W028" in said
+    assert "EFFECT" not in said
+    assert run(environment, "-m", "django", "shell", "-v0", "-c", count) == before
 
 
 @pytest.mark.faults  # real processes

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from dashboard.live.hub.hub import Hub
 from dashboard.live.limits import Limits
 from dashboard.live.topics import parse
+from dashboard.site import stores
 from machines.engine import Engine
 from machines.engine.keys import Keys
+from tests.configuration import configure
+from tests.conftest import remove
 
 from .builders import GATE, SHIFT, Screen
 from .service import Service
@@ -115,9 +119,34 @@ def gate(engine: Engine) -> Engine:
     return engine
 
 
-@pytest.fixture
-def service(redis_url: str, prefix: str, tmp_path: Path) -> Iterator[Service]:
-    """The site in a process of its own, on the test's keys; impatient with clients that do not read."""
-    service = Service(redis_url, prefix, tmp_path, send_deadline=1.0, close_grace=30.0)
+@pytest.fixture(scope="package")
+def lasting(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One site in a process of its own for all tests here; impatient with clients that do not read."""
+    prefix = f"t{secrets.token_hex(4)}:"
+    service = Service(redis_url, prefix, tmp_path_factory.mktemp("lasting"), send_deadline=1.0, close_grace=30.0)
     yield service
     service.stop()
+    with redis.Redis.from_url(redis_url) as client:
+        for pattern in (prefix, stores.web_prefix(prefix)):
+            remove(client, pattern)
+
+
+@pytest.fixture
+def prefix(prefix: str, request: pytest.FixtureRequest, settings: Any) -> Iterator[str]:
+    """The prefix of the site for a test of it, empty at the start of each; other tests have one of their own."""
+    if "service" not in request.fixturenames:
+        yield prefix
+        return
+    shared = request.getfixturevalue("lasting").prefix
+    configure(settings, PREFIX=shared)
+    yield shared
+    remove(request.getfixturevalue("cleaner"), shared)
+
+
+@pytest.fixture
+def service(lasting: Service, prefix: str) -> Service:
+    """The site on the test's keys; one that a test before stopped runs again."""
+    if lasting.process.poll() is not None:
+        lasting.stop()
+        lasting.start()
+    return lasting

@@ -25,7 +25,7 @@ class Service:
             "LOG_LEVEL": "ERROR",
             "LIMITS_OF_THIS_TEST": json.dumps(limits),
         }
-        self.port, self.cookie = 0, ""
+        self.prefix, self.port, self.cookie = prefix, 0, ""
         self.start()
 
     def start(self) -> None:
@@ -44,8 +44,8 @@ class Service:
     def origin(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def connect(self, **options: object) -> connect:
-        headers = {"Cookie": f"sessionid={self.cookie}"}
+    def connect(self, cookie: str = "", **options: object) -> connect:
+        headers = {"Cookie": f"sessionid={cookie or self.cookie}"}
         return connect(
             f"ws://127.0.0.1:{self.port}/ws/live/", origin=self.origin, additional_headers=headers, **options
         )

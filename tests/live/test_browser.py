@@ -6,12 +6,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-import redis
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from machines.engine import Engine
 from tests.chromium import find_chromium
-from tests.conftest import remove
 
 from .service import Service
 
@@ -193,16 +191,6 @@ async () => {
   window.end = (code) => sockets.at(-1).onclose({ code });
 }
 """
-
-
-@pytest.fixture(scope="module")
-def lasting(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One site for all tests that only need its scripts."""
-    service = Service(redis_url, "t-played:", tmp_path_factory.mktemp("lasting"))
-    yield service
-    service.stop()
-    with redis.Redis.from_url(redis_url) as client:
-        remove(client, "t-played")
 
 
 @pytest.fixture

@@ -107,8 +107,7 @@ async def test_a_frame_far_too_long_ends_the_connection(connection: ClientConnec
 
 
 async def test_without_a_session_it_is_closed_with_4401(service: Service) -> None:
-    service.cookie = "nothing"
-    async with service.connect() as connection:
+    async with service.connect(cookie="nothing") as connection:
         await connection.wait_closed()
     assert connection.close_code == CloseCode.SIGNED_OUT
 

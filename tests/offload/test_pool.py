@@ -47,10 +47,21 @@ def test_a_definition_is_checked_and_drawn_there_as_it_is_here(pool):
     assert pool.run("draw", text, who="7", cpu=CPU).answer == diagrams.draw(outline(DOOR)).svg
 
 
-@pytest.mark.parametrize(("task", "words"), [("draw", {}), ("read", {"format": "guess", "drawn": True})])
-def test_the_first_diagram_of_a_helper_is_not_charged_for_loading_what_draws(pool, task, words):
+def test_what_can_do_without_waits_for_no_helper_and_no_turn(pool):
+    text = json.dumps(DOOR)
+    assert pool.run_if_free("draw", text, who="7", cpu=CPU) is None  # none is started
+    drawn = pool.run("draw", text, who="7", cpu=CPU).answer
+    with pool.turn("7"):
+        assert pool.run_if_free("draw", text, who="7", cpu=CPU) is None
+        assert pool.run_if_free("draw", text, who="8", cpu=CPU).answer == drawn
+    with pool.helper():
+        assert pool.run_if_free("draw", text, who="7", cpu=CPU) is None
+    assert pool.run_if_free("draw", text, who="7", cpu=CPU).answer == drawn
+
+
+def test_the_first_diagram_of_a_helper_is_not_charged_for_loading_what_draws(pool):
     with pool.helper() as held:
-        done = held.do(task, json.dumps(DOOR), words, CPU)
+        done = held.do("draw", json.dumps(DOOR), {}, CPU)
         user, system = Path(f"/proc/{held.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
     assert done.answer
     assert done.cpu < (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") / 4  # of all that the process took

@@ -19,6 +19,7 @@ OF_APPROVAL = {"id": "7"}
 OF_WEBHOOK = {"id": 7}
 OF_ROUTE = {"id": 7}
 OF_ERROR = {"id": 7}
+OF_RETRY = {"number": 7}
 OF_DRAFT = {"machine": "activation", "id": 7}
 OF_PLAN = {"machine": "new_device", "id": 7}
 OF_WORKER = {"worker": "box:1/2"}
@@ -114,10 +115,6 @@ _TABLE = {
     "note": Entry("fire", 200, 400, of=OWN),
     "view-rename": Entry("view", 405, 404, {"id": "7"}, of=OWN),
     "view-delete": Entry("view", 405, 404, {"id": "7"}, of=OWN),
-    "link": Entry("view", 404, 404, {"token": "0.0123456789abcdef.x"}, of=OWN),
-    "link-make": Entry("view", 302, 400, of=OWN),
-    "link-renew": Entry(None, 302, 404, {"handle": "0123456789abcdef"}),
-    "link-revoke": Entry(None, 405, 404, {"handle": "0123456789abcdef"}),
     "create": Entry("fire", 302, 302, {"machine": "activation"}),
     "instance": Entry("view", 200, 200, OF_INSTANCE),
     "history-csv": Entry("view", 200, 405, OF_INSTANCE),
@@ -143,7 +140,6 @@ _TABLE = {
     "queue-resume": Entry("operate", 302, 400, OF_QUEUE),
     "queue-limit": Entry("operate", 302, 400, OF_QUEUE),
     "queue-purge": Entry("operate", 302, 400, OF_QUEUE),
-    "queue-redrive": Entry("operate", 302, 400, OF_QUEUE),
     "queue-move": Entry("operate", 302, 400, OF_QUEUE),
     "job": Entry("view", 200, 200, OF_JOB),
     "job-redrive": Entry("operate", 302, 400, OF_JOB),
@@ -186,6 +182,8 @@ _TABLE = {
     "bulk-results": Entry("view", 200, 200, OF_BULK),
     "workers": Entry("view", 200, 200),
     "errors": Entry("view", 200, 200),
+    "error-retry": Entry("operate", 200, 400),
+    "error-retry-stop": Entry("operate", 302, 302, OF_RETRY, of=SOME),
     "error-group": Entry("view", 200, 200, OF_ERROR),
     "error-assign": Entry("operate", 302, 302, OF_ERROR),
     "error-mute": Entry("operate", 302, 400, OF_ERROR),
@@ -218,8 +216,7 @@ _TABLE = {
     "alarm-route-redeliver": Entry("operate", 302, 302, OF_ROUTE | {"delivery": 8}, of=ALL),
     "webhook-redeliver": Entry("operate", 302, 302, OF_WEBHOOK | {"delivery": 7}, of=ALL),
     "patterns": Entry("view", 200, 200, of=OWN),
-    "patterns-act": Entry("fire", 302, 302, {"section": "ids", "act": "generate_number"}, of=OWN),
-    "components": Entry("view", 200, 200),
+    "patterns-act": Entry("fire", 302, 302, {"section": "ids"}, of=OWN),
     "account": Entry(None, 200, 400),
     "tokens": Entry(None, 200, 400),
     "token-revoke": Entry(None, 405, 404, {"handle": "0123456789ab"}),
@@ -227,6 +224,7 @@ _TABLE = {
     "session-end": Entry(None, 405, 404, {"handle": "0123456789abcdef"}),
     "account-zone": Entry(None, 405, 302),
     "account-theme": Entry(None, 405, 302),
+    "account-tour": Entry(None, 405, 302),
     "search": Entry("view", 200, 200),
     "search-suggestions": Entry("view", 200, 200),
     "login": Entry(None, 200, 200, of=EVERYONE),

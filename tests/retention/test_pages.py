@@ -159,11 +159,11 @@ def test_a_damaged_record_is_an_error_that_names_it(gone, having):
 def test_the_machine_page_says_how_much_is_archived(gone, having):
     client = having("view")
     page = client.get("/machines/parcel/").content.decode()
-    section = page[page.index('id="retention"') :].partition("</section>")[0]
+    section = page[page.index('id="retention"') :].partition("</details>")[0]
     assert "1 d" in section
     assert 'href="/machines/parcel/archived/"' in section
     assert "1, 1 kB" in section
     page = client.get("/machines/parcel/archived/").content.decode()
-    section = page[page.index('id="retention"') :].partition("</section>")[0]
+    section = page[page.index('id="retention"') :].partition("</details>")[0]
     assert "bytes each" in section
     assert "the oldest ended" in section

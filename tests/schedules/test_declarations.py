@@ -68,15 +68,7 @@ def test_each_verb_of_the_command(clock, app, capsys, tmp_path):
     assert run(capsys, "add", str(file))[0]["state"] == "active"
     assert run(capsys, "sync")["put"] == ["nightly", "weekly"]
     assert [row["name"] for row in run(capsys, "list", "--machine", "report")] == ["nightly", "weekdays", "weekly"]
-    assert run(capsys, "show", "nightly")["schedule"]["zone"] == "Europe/Zurich"
-    assert len(run(capsys, "next", "nightly", "--count", "3")) == 3
-    assert run(capsys, "pause", "nightly")["state"] == "paused"
-    assert run(capsys, "next", "nightly") == []
-    assert run(capsys, "resume", "nightly")["state"] == "active"
-    assert run(capsys, "run", "weekdays")["waiting"] == 1
-    assert run(capsys, "backfill", "weekdays", "2026-11-02", "2026-11-09")["count"] == 5
-    clock.schedules._engine.tick("schedules")
-    assert run(capsys, "history", "weekdays") == []
+    assert run(capsys, "take-over", "weekdays")["state"] == "active"
     assert run(capsys, "remove", "weekdays") == {"name": "weekdays"}
     with pytest.raises(CommandError, match=r"is declared in tests\.schedules\.app\.schedules: remove it there"):
         call_command("schedule", "remove", "weekly")

@@ -40,3 +40,10 @@ def world(standing_world: worlds.World, visitors: dict[Kind, Any], db: None) -> 
     """The same in every test, with everybody in it."""
     standing_world.settle()
     return standing_world
+
+
+@pytest.fixture(scope="module")
+def short_refusals() -> Iterator[None]:
+    """For tests that look at the status of a refusal, and at its code."""
+    with worlds.short_refusals():
+        yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
@@ -260,6 +261,8 @@ def test_the_list_shows_what_waits_and_what_was_decided(order, actor):
     ]
     decided = client.get(f"{PAGE}?state=decided").content.decode()
     assert [f'data-approval="{one.pk}"' in decided for one in (first, second)] == [True, False]
+    assert "Send the event refund" in decided
+    assert "Delete instance" in client.get(PAGE).content.decode()
     assert "data-approval" not in client.get(f"{PAGE}?state=&machine=other").content.decode()
     assert client.get(f"{PAGE}?state=odd").status_code == 404
     assert "data-approval" not in client.get(f"{PAGE}?state=&before=1").content.decode()
@@ -279,6 +282,7 @@ def test_the_page_of_a_request_has_what_each_may_do(order, actor):
         client.force_login(one.user)
         page = client.get(address).content.decode()
         assert WHY in page
+        assert "<h1>Send the event refund" in page
         assert "Refunded" in page  # what it would do now
         assert (there in page, absent in page) == (True, False), one.name
 
@@ -336,3 +340,19 @@ def test_a_request_on_a_machine_that_is_not_visible_says_no_more_than_one_that_i
         assert "order" not in str(refused.value.facts())
     told = AuditEntry.objects.filter(action="approval.approve", actor="nobody")
     assert [(entry.outcome, entry.machine) for entry in told.order_by("id")] == [("refused", "order"), ("refused", "")]
+
+
+@pytest.mark.parametrize("rights", [("view", "fire"), ("view", "fire", "reveal")], ids=["masked", "clear"])
+def test_the_page_shows_the_instance_that_the_request_is_about(order, actor, rights):
+    order.edit("order", "o-1", {"card": "4711-2"}, actor="ann", reason=WHY)
+    request = asked(actor("ann"))
+    client = Client()
+    client.force_login(actor("bob", *rights).user)
+    page = client.get(reverse("signalbox:approval", args=[request.pk])).content.decode()
+    drawing, data = page.partition("data-diagram")[2].partition('aria-labelledby="data"')[::2]
+    assert re.findall(r'class="[^"]* current" data-state="(\w+)"', drawing) == ["Open"]
+    assert ("4711-2" in data, "•••" in data) == ("reveal" in rights, "reveal" not in rights)
+    assert "fire:refund" not in page.partition("<main")[2]
+    order.delete("order", "o-1", actor="ann", reason=WHY)
+    page = client.get(reverse("signalbox:approval", args=[request.pk])).content.decode()
+    assert ("data-diagram" in page, "would be refused now" in page) == (False, True)

@@ -16,7 +16,6 @@ from django.test import Client
 from django.urls import reverse
 
 from machines.catalog import publishing
-from machines.catalog.submissions import GUESS
 from machines.catalog.version_rules import OPERATIONS
 from machines.engine import Engine
 from machines.people import tokens
@@ -26,7 +25,7 @@ from machines.versions import drafts, plans
 from tests.bulk.builders import work_off
 
 WHY = "one person wants it"
-DOORS = ("page", "admin", "api", "command", "schedule", "bulk")
+DOORS = ("page", "api", "command", "schedule", "bulk")
 
 
 class Try(NamedTuple):
@@ -105,14 +104,6 @@ def _publish_by_page(one: Try) -> None:
     one.post("draft-publish", one.machine, draft.pk, expect=draft.revision)
 
 
-def _publish_by_admin(one: Try) -> None:
-    client = Client()
-    client.force_login(one.user)
-    sent = {"text": json.dumps(one.next), "format": GUESS, "notes": WHY, "publish": "Publish"}
-    answer = client.post(reverse("admin:machines_machine_add"), sent)
-    assert answer.status_code in (302, 409), answer.content
-
-
 def _publish_by_api(one: Try) -> None:
     one.call("machines", definition=one.next)
     with suppress(AssertionError):  # the same as a draft, which files a request
@@ -189,7 +180,6 @@ def _api(path: str, method: str = "post", **body: Any) -> Callable[[Try], object
 TABLE: dict[str, dict[str, Callable[[Try], object]]] = {
     "publish": {
         "page": _publish_by_page,
-        "admin": _publish_by_admin,
         "api": _publish_by_api,
         "command": _publish_by_command,
     },

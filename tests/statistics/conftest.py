@@ -27,7 +27,7 @@ LAMP = {
 def survey_at(engine: Engine, now: int) -> Survey:
     """Everything there is, as if it had been read then."""
     found = engine.survey()
-    return replace(found, lives={name: replace(live, now=now) for name, live in found.lives.items()})
+    return replace(found, now=now, lives={name: replace(live, now=now) for name, live in found.lives.items()})
 
 
 @pytest.fixture

@@ -133,9 +133,7 @@ def test_the_functions_refuse_rubbish_and_machines_that_are_not_there(lamps, pre
     with unchanged(lamps):
         for words in RAW:
             assert lamps.client.fcall("sb_moved", 1, root, *words)[0] == "BADARG", words
-        assert lamps.client.fcall_ro("sb_ages", 1, root)[0] == "BADARG"
         assert lamps.client.fcall("sb_moved", 1, f"{prefix}{{none:0}}", 10, 1000, 40, "") == ["NOMACHINE"]
-        assert lamps.client.fcall_ro("sb_ages", 1, f"{prefix}{{none:0}}", "off") == ["NOMACHINE"]
 
 
 def test_counts_without_a_common_member_add_up_and_their_errors_average_out():

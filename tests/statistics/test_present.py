@@ -9,11 +9,11 @@ import pytest
 from machines.models import Measurement, SamplingTurn
 from machines.statistics.present import Present, present, storms
 
-from .conftest import MINUTE, START, survey_at
+from .conftest import MINUTE, START
 
 
 def rates(box, minutes: float) -> dict[str, Present]:
-    return present(survey_at(box, START + int(minutes * MINUTE)).lives)
+    return present(box.survey().lives, START + int(minutes * MINUTE))
 
 
 def test_rates_are_of_the_last_minutes_and_of_what_came_since(box, sample, rounds, refuse):
@@ -26,7 +26,7 @@ def test_rates_are_of_the_last_minutes_and_of_what_came_since(box, sample, round
     found = rates(box, 1.5)["errand"]
     assert (found.transitions, found.refused["abandon"]) == (60, pytest.approx(26.7, abs=0.1))
     assert rates(box, 1 + 3) == {}  # the worker is gone: nobody knows about now
-    assert present({"errand": replace(box.live("errand"), now=START + MINUTE + 30_000, flow={})}) == {}
+    assert present({"errand": replace(box.live("errand"), flow={})}, START + MINUTE + 30_000) == {}
 
 
 @pytest.mark.parametrize(

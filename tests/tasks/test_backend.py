@@ -49,6 +49,14 @@ def test_queue_priority_and_time_of_a_task(engine, tasks):
     assert len(list_jobs(engine, "mail")) == 2
 
 
+def test_an_argument_names_the_group_of_a_task(engine, tasks, settings):
+    options = settings.TASKS["default"]["OPTIONS"] | {"group": "b"}
+    settings.TASKS = settings.TASKS | {"default": settings.TASKS["default"] | {"OPTIONS": options}}
+    for args, kwargs in [((1, "acme"), {}), ((1,), {"b": 7}), ((1,), {})]:
+        tasks.add.enqueue(*args, **kwargs)
+    assert [job.group for job in engine.take(MACHINE, "default", "w", count=3)] == ["acme", "7", ""]
+
+
 @pytest.mark.pure
 def test_priorities_keep_their_order():
     found = [convert_priority(given) for given in range(-100, 101)]

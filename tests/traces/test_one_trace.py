@@ -3,6 +3,8 @@ that fires, a child and a message."""
 
 from __future__ import annotations
 
+import io
+import logging
 import os
 import signal
 import subprocess
@@ -17,6 +19,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
+from dashboard.site.log_format import Line
 from machines.engine import tracing
 from machines.people import tokens
 from machines.people.permissions import RIGHTS
@@ -181,6 +184,14 @@ def test_a_collector_gets_one_trace_of_all_parts(engine, machines, traced, call,
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert f"FAILED IN {TRACE} " in said
+
+
+def test_a_line_of_the_sites_log_names_the_trace(machines, traced, call, monkeypatch):
+    (console,) = (each for each in logging.getLogger().handlers if isinstance(each.formatter, Line))
+    monkeypatch.setattr(console, "stream", io.StringIO())
+    assert [call(f"00-{TRACE}-{SENDER}-01").status_code for _ in range(2)] == [200, 422]
+    lines = [line for line in console.stream.getvalue().splitlines() if "Unprocessable" in line]
+    assert [f" trace {TRACE}]" in line for line in lines] == [True], lines
 
 
 @pytest.mark.parametrize("given", ["0" * 10_240, f"00-{TRACE}-{'0' * 16}-01", f"ff-{TRACE}-{SENDER}-01", "00-é-1-01"])

@@ -14,7 +14,7 @@ django.setup()
 from django.core.checks import run_checks
 from machines.management.commands.worker import Command
 told = [message.id for message in run_checks(tags=Command.requires_system_checks)]
-print(*told, *(name for name in ("ninja", "dashboard.urls", "dashboard.page_urls") if name in sys.modules))
+print(*told, *(name for name in ("httpx", "ninja", "dashboard.urls", "dashboard.page_urls") if name in sys.modules))
 """
 
 
@@ -29,4 +29,4 @@ def test_the_checks_of_a_worker_look_at_its_server_and_load_no_pages(own_server)
     )
     found = ran.stdout.split()
     assert "signalbox.W005" in found  # what it says of a server whose data is on no disk
-    assert not {"ninja", "dashboard.urls", "dashboard.page_urls"} & {*found}
+    assert not {"httpx", "ninja", "dashboard.urls", "dashboard.page_urls"} & {*found}

@@ -86,6 +86,7 @@ IN_PATHS = {
     "approval": "its number",
     "draft": "its number",
     "group": "its number",
+    "number": "its number",
     "plan": "its number",
     "version": "its number",
     "webhook": "its number",

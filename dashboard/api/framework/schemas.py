@@ -128,6 +128,9 @@ class ApprovalOut(Out):
     expect: int | None = Field(None, description="the revision it was asked for")
     reason: str
     asker: str
+    groups: list[str] = Field(description="those that decide; empty: whoever holds the right")
+    quorum: int = Field(description="how many people have to approve")
+    approvers: list[str] = Field(description="with a quorum: who have approved and still count")
     asked_at: Ms
     expires_at: Ms
     state: str = Field(description="open, running, done, failed, declined, withdrawn or expired")
@@ -145,7 +148,9 @@ def answers_of(done: Any) -> dict[int, Any]:
 
 def describe(actor: Actor, approval: Approval) -> ApprovalOut:
     facts = {name: getattr(approval, name) for name in ApprovalOut.model_fields if hasattr(approval, name)}
-    return ApprovalOut.model_validate(facts | {"asked": approval_queries.show_asked(actor, approval)})
+    facts["asked"] = approval_queries.show_asked(actor, approval)
+    facts["approvers"] = [vote.voter for vote, counts in approval_queries.list_votes(approval) if counts]
+    return ApprovalOut.model_validate(facts)
 
 
 def file_request(request: HttpRequest, needed: ApprovalNeeded) -> HttpResponse:

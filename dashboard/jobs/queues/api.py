@@ -34,6 +34,7 @@ class QueueOut(Out):
     machine: str
     queue: str
     depth: dict[str, int] = Field(description="place -> jobs there")
+    held: int = Field(0, description="ready jobs that wait for the limits of their groups")
     oldest: int | None = Field(None, description="since when the longest-waiting ready job waits, ms")
     paused: PauseOut | None = None
     concurrency: int | None = Field(None, description="jobs at a time; null without a limit")
@@ -58,9 +59,13 @@ class Jobs(Listed[JobOut]):
     pass
 
 
-class Limiting(Acting):
+class ActingOnGroup(Acting):
+    group: str | None = Field(None, description="a group of jobs; null: the whole queue")
+
+
+class Limiting(ActingOnGroup):
     concurrency: int | None = Field(None, ge=0, le=MAX_CONCURRENCY, description="0: none; null: as declared")
-    rate: str | None = Field(None, max_length=20, description='"100/s", "none"; null: as declared')
+    rate: str | None = Field(None, max_length=40, description='"100/s", "5/s burst 20", "none"; null: as declared')
 
 
 class Purging(Acting):
@@ -123,15 +128,15 @@ def of_place(
 
 
 @group.post(f"{QUEUE}/pause", id="pauseQueue", right="operate", answers=QueueOut, summary="Pause the queue")
-def pause(request: HttpRequest, machine: str, queue: str, body: Acting) -> QueueOut:
-    """Pause the queue. Running jobs may finish, and new jobs may be enqueued."""
-    queues.pause(actor_of(request), machine, queue, reason=body.reason)
+def pause(request: HttpRequest, machine: str, queue: str, body: ActingOnGroup) -> QueueOut:
+    """Pause the queue, or one group of it. Running jobs may finish, and new jobs may be enqueued."""
+    queues.pause(actor_of(request), machine, queue, reason=body.reason, group=body.group)
     return one(request, machine, queue)
 
 
 @group.post(f"{QUEUE}/resume", id="resumeQueue", right="operate", answers=QueueOut, summary="Resume the queue")
-def resume(request: HttpRequest, machine: str, queue: str, body: Acting) -> QueueOut:
-    queues.resume(actor_of(request), machine, queue, reason=body.reason)
+def resume(request: HttpRequest, machine: str, queue: str, body: ActingOnGroup) -> QueueOut:
+    queues.resume(actor_of(request), machine, queue, reason=body.reason, group=body.group)
     return one(request, machine, queue)
 
 
@@ -140,8 +145,12 @@ def resume(request: HttpRequest, machine: str, queue: str, body: Acting) -> Queu
     example={"concurrency": 4, "rate": "100/s", "reason": "the bank is slow today"},
 )  # fmt: skip
 def limit(request: HttpRequest, machine: str, queue: str, body: Limiting) -> QueueOut:
-    """Set limits, which hold before those of the definition."""
-    return _describe(machine, queues.limit(actor_of(request), machine, queue, **body.model_dump()))
+    """Set limits of the queue, or of one group of it, which hold before those of the definition."""
+    given = body.model_dump(exclude={"group"})
+    if body.group is None:
+        return _describe(machine, queues.limit(actor_of(request), machine, queue, **given))
+    queues.limit_group(actor_of(request), machine, queue, body.group, **given)
+    return one(request, machine, queue)
 
 
 @group.post(

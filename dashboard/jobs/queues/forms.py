@@ -89,6 +89,6 @@ class LimitForm(ReasonForm):
 
     def clean_rate(self) -> str | None:
         rate = self.cleaned_data["rate"].strip()
-        if rate and rate != NO_LIMIT and rates.parse_rate(rate) is None:
+        if rate and rate != NO_LIMIT and rates.QueueRate.parse(rate) is None:
             raise forms.ValidationError(f"Invalid rate: {rates.RATE_HINT}.")
         return rate or None

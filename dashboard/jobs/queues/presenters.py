@@ -75,7 +75,7 @@ class QueueActions:
         """List all actions that make sense now, for a page that shows no place."""
         depth = self.of.stats.depth
         names = ["resume" if self.of.paused else "pause"]
-        names += [name for name, place in (("redrive", "dead"), ("move", "delayed")) if depth[place]]
+        names += ["move"] if depth["delayed"] else []
         names += ["purge"] if any(depth[place] for place in PURGED) else []
         return [self.make(name) for name in names]
 
@@ -83,8 +83,7 @@ class QueueActions:
         """List the actions on all jobs of one place."""
         if place not in PURGED or not self.of.stats.depth[place]:
             return []
-        names = {"dead": ["redrive"], "delayed": ["move"]}.get(place, [])
-        return [self.make(name, place) for name in [*names, "purge"]]
+        return [self.make(name, place) for name in (["move", "purge"] if place == "delayed" else ["purge"])]
 
     def pause(self, posted: Posted = None) -> Action:
         about = "Workers take no jobs from this queue until it is resumed. Running jobs finish; new jobs can be added."
@@ -92,13 +91,6 @@ class QueueActions:
 
     def resume(self, posted: Posted = None) -> Action:
         return self._plain("resume", "Resume queue", "Workers take jobs from this queue again.", posted)
-
-    def redrive(self, posted: Posted = None) -> Action:
-        about = (
-            "All dead jobs become ready again, with their attempts reset. An instance still in the state that"
-            " started the job waits for it again. Handled jobs stay where they are."
-        )
-        return self._plain("redrive", "Retry all dead jobs", about, posted)
 
     def move(self, posted: Posted = None) -> Action:
         return self._plain("move", "Run all delayed jobs now", "All delayed jobs become ready at once.", posted)

@@ -16,6 +16,5 @@ urlpatterns = [
     path(f"{QUEUE}resume/", views.resume, name="queue-resume"),
     path(f"{QUEUE}limit/", views.limit, name="queue-limit"),
     path(f"{QUEUE}purge/", views.purge, name="queue-purge"),
-    path(f"{QUEUE}redrive/", views.redrive, name="queue-redrive"),
     path(f"{QUEUE}move/", views.move, name="queue-move"),
 ]

@@ -42,10 +42,13 @@ def show_all(request: HttpRequest) -> HttpResponse:
     page = Paginator(every, PER_PAGE).get_page(request.GET.get("page"))
     recent = recent_times({one.machine for one in page})
     found = [replace(one, recent=recent.get(one.machine, {}).get(one.queue, {})) for one in page]
+    rows = list(enumerate(found, start=1))
     context = {
         "section": "queues",
         "missing": count_missing(survey.missing),
-        "queues": found,
+        "busy": [row for row in rows if not row[1].is_idle],
+        "idle": [row for row in rows if row[1].is_idle],
+        "operated": operated,
         "page": page,
         "topic": name_topic("queues", page, (one.machine for one in page)),
         "total": len(every),
@@ -55,8 +58,8 @@ def show_all(request: HttpRequest) -> HttpResponse:
         "sheets": [],
     }
     if operated:
-        back, own = (("back", "queues"),), [one for one in found if one.machine in operated]
-        context["sheets"] = [(one, QueueActions(one, back, f"q{n}").everything()) for n, one in enumerate(own, start=1)]
+        back, own = (("back", "queues"),), [(n, one) for n, one in rows if one.machine in operated]
+        context["sheets"] = [(n, one, QueueActions(one, back, f"q{n}").everything()) for n, one in own]
     return render_page(request, "signalbox/queues/queues.html", context)
 
 
@@ -191,11 +194,6 @@ def _purge(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
     return f"{count} {given['place']} {_pluralize_job(count)} of {of.queue} purged"
 
 
-def _redrive(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
-    count = queues.redrive(actor, of.machine, of.queue, reason=given["reason"])
-    return f"{count} dead {_say_jobs(count)} ready again"
-
-
 def _move(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
     count = queues.move(actor, of.machine, of.queue, reason=given["reason"])
     return f"{count} delayed {_say_jobs(count)} ready now"
@@ -213,5 +211,4 @@ pause = _make_view("pause", "queue.pause", _pause)
 resume = _make_view("resume", "queue.resume", _resume)
 limit = _make_view("limit", "queue.limit", _limit)
 purge = _make_view("purge", "queue.purge", _purge)
-redrive = _make_view("redrive", "queue.redrive", _redrive)
 move = _make_view("move", "job.move", _move)

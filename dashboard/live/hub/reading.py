@@ -64,6 +64,8 @@ def _make_words(keys: Keys, source: Source) -> tuple[Any, ...]:
         return ("HGET", partition.definition(source.version), "program")
     if source.kind in ("sensitive", "marked"):
         return ("HGET", partition.meta, "sensitive")
+    if source.kind == "edited":
+        return ("GET", partition.edited)
     if source.kind == "workers":
         return ("ZRANGE", keys.workers, 0, MOST_WORKERS - 1, "REV")  # those whose row is gone are no workers
     return ("HGETALL", keys.worker(source.name))
@@ -192,6 +194,7 @@ READERS: Mapping[str, Callable[[Source, Any], Any]] = {
     "types": _types,
     "sensitive": _read_sensitive,
     "marked": _read_sensitive,
+    "edited": lambda source, answer: int(answer) if answer else None,
     "workers": lambda source, answer: list(answer),
     "worker": _read_worker,
 }

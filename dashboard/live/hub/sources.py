@@ -25,14 +25,14 @@ from machines.engine.records import Live
 from machines.people.permissions import Scope, among
 
 LASTING = frozenset({"types", "sensitive", "marked", "workers", "worker"})
-RINGING = frozenset({"partition", "stats", "instance", "job", "sensitive"})
+RINGING = frozenset({"partition", "stats", "instance", "job", "sensitive", "edited"})
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """``kind``: "partition", "stats" (of its queues), "instance", "types" (of definition ``name``), "job",
     "sensitive" (the machine's sensitive fields, to mask by), "marked" (the same, for the audit alone), "workers" (their
-    ids), "worker"."""
+    ids), "worker", "edited" (when somebody last did something in the Studio)."""
 
     kind: str
     machine: str = ""
@@ -118,6 +118,8 @@ def sources(topic: Topic, world: World) -> Iterator[Source]:
     """Yield every source that the topic needs, as far as the readings so far show it."""
     if topic.kind in REDACTED and topic.machine in world.directory:
         yield Source("sensitive" if topic.redacted else "marked", topic.machine)
+    if topic.kind == "machine" and topic.machine in world.directory:
+        yield Source("edited", topic.machine)
     if topic.kind in ("machine", "queue"):
         yield from _list_partitions(topic.machine, world, READ_AS[topic.kind])
     elif topic.kind == "instance":
@@ -193,7 +195,9 @@ def _make_machine(topic: Topic, world: World) -> Value:
     live = _merge_live(topic.machine, world)
     if live is None:
         return GONE
-    return live_value(live) | _count_lost_partitions(topic.machine, world, "partition")
+    edited = world.readings.get(Source("edited", topic.machine))
+    found = {"edited": edited} if isinstance(edited, int) else {}
+    return live_value(live) | found | _count_lost_partitions(topic.machine, world, "partition")
 
 
 def live_value(live: Live) -> Value:

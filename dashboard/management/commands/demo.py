@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -42,6 +43,7 @@ class Command(BaseCommand):
             with_parent=options["with_parent"],
             cluster=options["cluster"],
         )
+        logging.getLogger("signalbox.audit.head").setLevel(logging.WARNING)  # what is prepared has entries
         try:
             Demo(chosen, say=self._print).run()
         except (DemoFailed, ServerError, PortTaken) as error:

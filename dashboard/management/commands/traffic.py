@@ -10,11 +10,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from dashboard.demo.showcase import ask_for_move
 from dashboard.demo.traffic import Traffic
 from machines.connections import get_engine
-from machines.engine.errors import EngineUnavailable
+from machines.engine.errors import EngineUnavailable, SignalboxError
 
 log = logging.getLogger(__name__)
+ASK_EVERY = 10  # beats
 PAUSE = 1.0  # seconds between two tries while Redis is away
 
 
@@ -35,10 +37,23 @@ class Command(BaseCommand):
             signal.signal(number, lambda *_: stop.set())
         traffic = Traffic(get_engine(), options["seed"])
         _until_it_works(traffic.populate, stop)
-        done = 0
+        done, asked = 0, False
         while not stop.wait(1 / rate) and done != options["beats"]:
             _until_it_works(traffic.beat, stop)
             done += 1
+            if not asked and done % ASK_EVERY == 0:
+                asked = _ask_for_move()
+
+
+def _ask_for_move() -> bool:
+    """Return whether nothing is left to ask for; an operator may have been quicker with all of it."""
+    try:
+        return ask_for_move()
+    except EngineUnavailable:
+        return False
+    except SignalboxError as error:
+        log.warning("%s", error)
+        return True
 
 
 def _until_it_works(step: Any, stop: threading.Event) -> None:

@@ -9,11 +9,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
+from typing import Any
+from unittest.mock import patch
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from django.conf import settings
 from django.core.handlers.base import BaseHandler
+from django.core.mail import EmailMessage
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 from django.http import HttpRequest, HttpResponse
 from django.templatetags.static import static
 from django.test import RequestFactory
@@ -27,7 +34,10 @@ HEADER = "Content-Security-Policy"
 LOADED = (("script-src-elem", "script-src"), ("style-src-elem", "style-src"))
 """Directives for what every screen loads: of each group browsers take the first that is there."""
 LIVE = ("connect-src",)
-"""The directive for what our pages read later. Screens in the admin read nothing later, and make no HTML."""
+"""The directive for what our pages read later, and for their socket. Screens in the admin read nothing later, and make
+no HTML."""
+UPGRADES = {"https": "http", "wss": "ws"}
+"""Scheme -> the scheme of sources that allow it, too. Chromium takes neither ``http:`` nor a bare host for a socket."""
 TRUSTED_TYPES = "signalbox"
 """The name of the policy that scripts of our pages make."""
 OURS = "Leave a policy that an answer already has as it is, or give pages below {path} one that allows 'self'."
@@ -86,14 +96,35 @@ class _Handler(BaseHandler):
 
 def _answer(request: HttpRequest, view: View) -> HttpResponse | None:
     """Return the answer; None where the middleware fails, which here says nothing of the project."""
+    with _discard_effects(), suppress(Exception):  # as with DEBUG_PROPAGATE_EXCEPTIONS
+        return _Handler(view).get_response(request)
+    return None
+
+
+@contextmanager
+def _discard_effects() -> Iterator[None]:
+    """Run the block without log lines, mail, and rows that stay: middleware may count each request."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
+    _close_connections()
+    connection_created.connect(_begin_transaction)
     try:
-        return _Handler(view).get_response(request)
-    except Exception:  # as with DEBUG_PROPAGATE_EXCEPTIONS
-        return None
+        with patch.object(EmailMessage, "send", return_value=0):
+            yield
     finally:
+        connection_created.disconnect(_begin_transaction)
+        _close_connections()  # which rolls back
         logging.disable(before)
+
+
+def _begin_transaction(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+    connection.set_autocommit(False, force_begin_transaction_with_broken_autocommit=True)
+
+
+def _close_connections() -> None:
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close()
 
 
 def _show_nothing(request: HttpRequest) -> HttpResponse:
@@ -121,12 +152,13 @@ def _find_blocked(
 ) -> Iterator[str]:
     if "sandbox" in policy and "allow-scripts" not in policy["sandbox"]:
         yield "sandbox"
-    needed: list[tuple[tuple[str, ...], SplitResult, str]] = [(names, script, nonce) for names in LOADED]
+    needed: list[tuple[tuple[str, ...], list[SplitResult], str]] = [(names, [script], nonce) for names in LOADED]
     if is_live:
-        needed.append((LIVE, page, ""))
-    for names, url, allowed in needed:
+        socket = page._replace(scheme=page.scheme.replace("http", "ws"))
+        needed.append((LIVE, [page, socket] if getattr(settings, "ASGI_APPLICATION", None) else [page], ""))
+    for names, urls, allowed in needed:
         name = next((each for each in (*names, "default-src") if each in policy), None)
-        if name and not _allows(policy[name], url, page, allowed):
+        if name and not all(_allows(policy[name], url, page, allowed) for url in urls):
             yield " ".join([name, *policy[name]])
     types = policy.get("trusted-types")
     if is_live and types is not None and not {TRUSTED_TYPES, "*"} & set(types):
@@ -140,16 +172,15 @@ def _allows(sources: list[str], url: SplitResult, page: SplitResult, nonce: str)
 
 
 def _matches(source: str, url: SplitResult, page: SplitResult) -> bool:
-    """Tell whether a source of a policy allows an address: ``'self'``, ``*``, ``https:``, ``*.example.com/static/``.
-
-    A source of HTTP allows HTTPS, too.
-    """
+    """Tell whether a source of a policy allows an address: ``'self'``, ``*``, ``https:``, ``*.example.com/static/``."""
+    schemes, is_socket = (url.scheme, UPGRADES.get(url.scheme, url.scheme)), url.scheme.startswith("ws")
     if source == "'self'":
-        return (url.scheme, url.netloc) == (page.scheme, page.netloc)
-    if source in ("*", "http:", f"{url.scheme}:"):
+        own = page.scheme.replace("http", "ws") if is_socket else page.scheme
+        return (url.scheme, url.netloc) == (own, page.netloc)
+    if source == "*" or source.removesuffix(":") in schemes:
         return True
     wanted = urlsplit(source if "://" in source else f"//{source}")
     host, found = wanted.hostname or "", url.hostname or ""
     same = found == host or (host.startswith("*.") and found.endswith(host[1:]))
     path = wanted.path in ("", url.path) or (wanted.path.endswith("/") and url.path.startswith(wanted.path))
-    return bool(host) and same and wanted.scheme in ("", "http", url.scheme) and path
+    return bool(host) and same and path and (wanted.scheme in schemes or (wanted.scheme == "" and not is_socket))

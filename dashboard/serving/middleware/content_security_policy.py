@@ -8,14 +8,17 @@ as text: there, and nowhere else, trusted types are not asked for.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from asgiref.sync import iscoroutinefunction
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.utils.deprecation import MiddlewareMixin
+
+from dashboard.shared.async_middleware import WrappingMiddleware
+from machines.conf import conf
 
 try:
     from django.utils.csp import CSP, LazyNonce, build_policy
@@ -40,6 +43,8 @@ DIRECTIVES: dict[str, Any] = {
 }
 FILES = ("script-src", "style-src", "img-src", "font-src")
 """Directives about static files, which a project may serve from another origin."""
+ENDPOINT = "csp"
+"""What the header ``Reporting-Endpoints`` calls the address of ``CSP_REPORTS``."""
 ADMIN = "/admin/"
 DEBUG_PAGES = (404, 500)
 """Django's pages for developers have their styles and scripts inside."""
@@ -55,27 +60,23 @@ PERMISSIONS = ", ".join(
 ALWAYS = {"Permissions-Policy": PERMISSIONS, "Cross-Origin-Resource-Policy": "same-origin"}
 
 
-class ContentSecurityPolicy(MiddlewareMixin):
+class ContentSecurityPolicy(WrappingMiddleware):
     """Answers without a thread for each request: neither half of it waits for anything."""
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        if iscoroutinefunction(self):
-            return self._answer_async(request)
-        self.process_request(request)
-        return self.process_response(request, self.get_response(request))
-
-    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
-        self.process_request(request)
-        return self.process_response(request, await self.get_response(request))
-
-    def process_request(self, request: HttpRequest) -> None:
+    @contextmanager
+    def wrap(self, request: HttpRequest) -> Iterator[Callable[[HttpResponse], HttpResponse]]:
         request.csp_nonce = request._csp_nonce = LazyNonce()  # type: ignore[attr-defined]
+        yield partial(self.process_response, request)
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         for name, value in ALWAYS.items():
             response.headers.setdefault(name, value)
         if not (settings.DEBUG and response.status_code in DEBUG_PAGES):
-            policy = build_policy(self.get_directives(request), request._csp_nonce)  # type: ignore[attr-defined]
+            directives = self.get_directives(request)
+            if address := conf.CSP_REPORTS:
+                directives = directives | {"report-uri": [address], "report-to": [ENDPOINT]}
+                response.headers.setdefault("Reporting-Endpoints", f'{ENDPOINT}="{address}"')
+            policy = build_policy(directives, request._csp_nonce)  # type: ignore[attr-defined]
             response.headers.setdefault("Content-Security-Policy", policy)
         return response
 

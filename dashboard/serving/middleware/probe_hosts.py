@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 
@@ -26,14 +25,8 @@ class ProbeHosts(AsyncMiddleware):
     """Sits before the first middleware that reads the host."""
 
     def __call__(self, request: HttpRequest) -> Any:
-        if iscoroutinefunction(self):
-            return self._answer_async(request)
         accept_any_host(request)
-        return self.get_response(request)
-
-    async def _answer_async(self, request: HttpRequest) -> Any:
-        accept_any_host(request)
-        return await self.get_response(request)
+        return self.get_response(request)  # or the coroutine of it
 
 
 def accept_any_host(request: HttpRequest) -> None:

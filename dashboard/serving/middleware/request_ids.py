@@ -15,12 +15,12 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.shared.async_middleware import AsyncMiddleware
+from dashboard.shared.async_middleware import WrappingMiddleware
 from machines.audit.request_context import given_id, request_id
 from machines.connections import engine_at_hand, get_engine
 from machines.engine import SignalboxError
@@ -100,24 +100,19 @@ def _mark(request: HttpRequest) -> None:
         setattr(request, kept.name, kept.get())
 
 
-class RequestIds(AsyncMiddleware):
+class RequestIds(WrappingMiddleware):
     """Outermost of the middleware, so that whatever answers is named."""
 
-    def __call__(self, request: HttpRequest) -> Any:
-        if iscoroutinefunction(self):
-            return self._answer_async(request)
+    @contextmanager
+    def wrap(self, request: HttpRequest) -> Iterator[Callable[[HttpResponse], HttpResponse]]:
         with name_request(request.headers.get(HEADER, "")) as made:
             _mark(request)
-            response = self.get_response(request)
-            response[HEADER] = made
-            return response
+            yield partial(_add_header, made)
 
-    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
-        with name_request(request.headers.get(HEADER, "")) as made:
-            _mark(request)
-            response: HttpResponse = await self.get_response(request)
-            response[HEADER] = made
-            return response
+
+def _add_header(made: str, response: HttpResponse) -> HttpResponse:
+    response[HEADER] = made
+    return response
 
 
 class SocketIds:

@@ -6,27 +6,25 @@ The address is named by its route: ids and filters stand in addresses.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 
-from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.shared.async_middleware import AsyncMiddleware
+from dashboard.shared.async_middleware import WrappingMiddleware
 from machines.engine import tracing
 
 
-class RequestSpans(AsyncMiddleware):
+class RequestSpans(WrappingMiddleware):
     """Behind that of the static files, which need no spans."""
 
-    def __call__(self, request: HttpRequest) -> Any:
-        if iscoroutinefunction(self):
-            return self._answer_async(request)
+    @contextmanager
+    def wrap(self, request: HttpRequest) -> Iterator[Callable[[HttpResponse], HttpResponse]]:
         with tracing.serve(str(request.method), request.headers) as span:
-            return _note(span, request, self.get_response(request))
-
-    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
-        with tracing.serve(str(request.method), request.headers) as span:
-            return _note(span, request, await self.get_response(request))
+            # Django logs an answer of 400 and more behind all middleware, where no span is current any more.
+            request.trace_id = tracing.read_ids()["trace_id"]  # type: ignore[attr-defined]
+            yield partial(_note, span, request)
 
 
 def _note(span: tracing.Request | None, request: HttpRequest, response: HttpResponse) -> HttpResponse:

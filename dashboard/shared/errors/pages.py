@@ -8,11 +8,12 @@ from __future__ import annotations
 import logging
 import math
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.shared.permissions import Forbidden, scope_of
@@ -55,12 +56,25 @@ def _render_engine_error(request: HttpRequest, error: errors.SignalboxError, sta
     machine = getattr(error, "machine", "")
     if isinstance(error, errors.UnknownInstance):
         context["back"] = {"url": reverse("signalbox:machine", args=[machine]), "text": f"Instances of {machine}"}
+    if isinstance(error, services.SignInNeeded):
+        context["back"] = _link_confirmation(request)
     if isinstance(error, errors.UnknownMachine) and (seen := _list_visible_machines(request, error)):
         context["hint"] = f"Available: {errors.shorten_names(seen)}."
     response = render_error(request, status, **context)
     if seconds := getattr(error, "retry_after", 0):
         response["Retry-After"] = str(math.ceil(seconds))
     return response
+
+
+def _link_confirmation(request: HttpRequest) -> dict[str, str] | None:
+    """Return the link to prove again who one is, which leads back to the page of the form; None without such a page."""
+    try:
+        url = reverse("account_confirm")
+    except NoReverseMatch:
+        return None
+    page = urlsplit(request.headers.get("Referer", ""))
+    back = page._replace(scheme="", netloc="").geturl() if page.netloc == request.get_host() else ""
+    return {"url": f"{url}?{urlencode({'next': back or '/'})}", "text": "Confirm it is you"}
 
 
 def _list_visible_machines(request: HttpRequest, error: errors.UnknownMachine) -> list[str]:

@@ -7,7 +7,8 @@ SB709 too many attempts to log in         SB710 the site failed
 SB711 too many of the same in a short time  SB712 too many requests of one caller at a time
 SB713 a request that is too large         SB714 the site has too much to do
 SB715 the cookies are too large           SB716 work that takes too long
-SB717 too many guesses at a hidden value
+SB717 too many guesses at a hidden value  SB718 an identity provider confirmed nobody
+SB719 an identity provider does not answer
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from machines.bulks.errors import NotNow
 from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.catalog.offload import AtOnce, NoHelper, Overrun
 from machines.catalog.publishing import Diverged
+from machines.encryption.ciphers import SecretUnreadable
 from machines.engine import errors
 from machines.patterns.base import PatternError
 from machines.people.errors import (
@@ -27,12 +29,14 @@ from machines.people.errors import (
     DraftConflict,
     Forbidden,
     GuessedTooOften,
+    NotApprover,
     NotMigrated,
     NotMoved,
     NotOpen,
     OwnRequest,
     PlanInUse,
     SecondNeeded,
+    SignInNeeded,
     TokenNeeded,
     TooFast,
 )
@@ -42,6 +46,7 @@ BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", 
 NOT_MOVED, LOGIN_THROTTLED, OVER_PACE = "SB705", "SB709", "SB711"
 CROWDED, TOO_LARGE, BUSY, TOO_LONG = "SB712", "SB713", "SB714", "SB716"
 COOKIES_TOO_LARGE, GUESSED = "SB715", GuessedTooOften.code
+SIGN_IN_FAILED, PROVIDER_AWAY = "SB718", "SB719"
 
 STATUS: dict[type[Exception], int] = {
     errors.LookupFailed: 404,
@@ -55,6 +60,8 @@ STATUS: dict[type[Exception], int] = {
     errors.NeedsApproval: 409,
     Forbidden: 403,
     OwnRequest: 403,
+    SignInNeeded: 403,
+    NotApprover: 403,
     TokenNeeded: 403,
     TooFast: 429,
     AtOnce: 429,
@@ -81,6 +88,7 @@ STATUS: dict[type[Exception], int] = {
     errors.Suspended: 409,
     errors.LeaseLost: 409,
     PatternError: 409,
+    SecretUnreadable: 409,
     errors.EngineUnavailable: 503,
     errors.EngineFault: 500,
     errors.LibraryNotLoaded: 503,
@@ -104,6 +112,8 @@ TITLES: dict[type[Exception], str] = {
     errors.NeedsApproval: "Approval needed",
     Forbidden: "Permission denied",
     OwnRequest: "You cannot decide your own request",
+    SignInNeeded: "Log in again",
+    NotApprover: "You are not in the group that decides",
     TokenNeeded: "Token required",
     TooFast: "Rate limit exceeded",
     AtOnce: "Too many concurrent requests",
@@ -129,6 +139,7 @@ TITLES: dict[type[Exception], str] = {
     errors.InstanceExists: "Instance already exists",
     errors.LeaseLost: "Lease lost",
     PatternError: "Conflict",
+    SecretUnreadable: "The key is gone",
     errors.EngineUnavailable: "Redis unavailable",
     errors.EngineFault: "Unexpected engine response",
     errors.NotPermitted: "Redis permission missing",

@@ -22,7 +22,9 @@ from machines.engine.limits import MAX_NAME
 
 from .. import submissions
 from ..submissions import GUESS, Submission
-from .places import Path, Place, Places, Range, Utf16, list_names, locate, parse_path, read_places
+from .changes import change
+from .edits import Edit, insert_keys
+from .places import Path, Places, Range, Utf16, list_names, locate, parse_path, read_places
 
 WRITTEN = ("json", "yaml")  # what is edited; other formats are read, and converted
 FOLDED = 150  # states; a larger diagram is drawn with its top level folded, where it has one
@@ -32,9 +34,18 @@ KEPT = 8  # drawings of this process: undo and redo find theirs again
 _DRAWINGS: dict[str, str] = {}
 
 
-def check(text: str, *, format: str = GUESS, draw: bool = True, seen: str = "", write: str = "") -> dict[str, Any]:
+def check(
+    text: str,
+    *,
+    format: str = GUESS,
+    draw: bool = True,
+    seen: str = "",
+    write: str = "",
+    wanted: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     """Check a text. ``draw``: with the diagram, unless it is the one ``seen`` last, by its digest. ``write``: the
-    definition as text in that format, to tidy it or to convert it. Offsets are those of JavaScript."""
+    definition as text in that format, to tidy it or to convert it. ``wanted``: a change, as ``changes.change`` makes
+    it, that is answered as ``change``. Offsets are those of JavaScript."""
     found = submissions.read(text, format=format)
     written = found.format if found.format in WRITTEN else ""
     places = read_places(text, written) if written else Places(text)
@@ -57,6 +68,9 @@ def check(text: str, *, format: str = GUESS, draw: bool = True, seen: str = "", 
         answer["parts"] = _list_parts(compiled, places, units)
     if write:
         answer |= _write(found, text, write)
+    if wanted:
+        answer["change"] = changed = change(text, found.format, wanted)
+        changed["edits"] = [[units(start), units(end), said] for start, end, said in changed.get("edits", ())]
     return answer
 
 
@@ -95,7 +109,7 @@ def _convert_range(found: Range, units: Utf16) -> list[int]:
 
 
 def _list_parts(compiled: CompiledDefinition, places: Places, units: Utf16) -> dict[str, list[int]]:
-    """Return id of a part of the diagram -> from and to of its text, and where the cursor goes."""
+    """Return id of a part of the diagram -> from and to of its text."""
     found: dict[str, list[int]] = {}
     states, transitions = compiled.list_paths()
     parts = {diagrams.state_id(index): path for index, path in states.items()}
@@ -103,7 +117,7 @@ def _list_parts(compiled: CompiledDefinition, places: Places, units: Utf16) -> d
     for id, path in parts.items():
         place = places.nearest(path)
         if place is not None and place.path and len(found) < MOST_PARTS:
-            found[id] = [*_convert_range(place.whole, units), units((place.key or place.value)[0])]
+            found[id] = _convert_range(place.whole, units)
     return found
 
 
@@ -155,7 +169,7 @@ class Fix:
     """``changes``: offsets from and to, and what stands there then."""
 
     label: str
-    changes: tuple[tuple[int, int, str], ...]
+    changes: tuple[Edit, ...]
 
 
 def mark(finding: Finding, places: Places) -> Range:
@@ -207,7 +221,13 @@ def _add_key(finding: Finding, places: Places) -> Fix | None:
     path = parse_path(finding.path)
     if said is None or not path or path[-1] != said[1] or path in places.found:
         return None
-    return insert_key(places, path[:-1], said[1], json.loads(said[2]), f"Add {said[1]}: {json.loads(said[2])}")
+    value = json.loads(said[2])
+    return _insert(places, path[:-1], {said[1]: value}, f"Add {said[1]}: {value}")
+
+
+def _insert(places: Places, path: Path, added: dict[str, Any], label: str, *, last: bool = False) -> Fix | None:
+    edit = insert_keys(places, path, added, last=last)
+    return Fix(label, (edit,)) if edit else None
 
 
 def _declare_field(finding: Finding, places: Places, at: Range) -> Fix | None:
@@ -216,10 +236,10 @@ def _declare_field(finding: Finding, places: Places, at: Range) -> Fix | None:
     if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
         return None
     if places.found.get(("context", "properties")) is not None:
-        return insert_key(places, ("context", "properties"), name, {}, label.format(name))
+        return _insert(places, ("context", "properties"), {name: {}}, label.format(name))
     if places.found.get(("context",)) is not None:
-        return insert_key(places, ("context",), name, None, label.format(name))
-    return insert_key(places, (), "context", {name: None}, label.format(name))
+        return _insert(places, ("context",), {name: None}, label.format(name))
+    return _insert(places, (), {"context": {name: None}}, label.format(name))
 
 
 def _add_state(finding: Finding, places: Places, at: Range) -> Fix | None:
@@ -229,7 +249,7 @@ def _add_state(finding: Finding, places: Places, at: Range) -> Fix | None:
     depth = 0
     while path[depth : depth + 1] == ("states",) and path[depth + 2 : depth + 3] == ("states",):
         depth += 2
-    return insert_key(places, (*path[:depth], "states"), name, {}, f"Add the state {name}", last=True)
+    return _insert(places, (*path[:depth], "states"), {name: {}}, f"Add the state {name}", last=True)
 
 
 def _make_final(finding: Finding, places: Places, at: Range) -> Fix | None:
@@ -237,7 +257,7 @@ def _make_final(finding: Finding, places: Places, at: Range) -> Fix | None:
     place = places.found.get(path)
     if place is None or (*path, "type") in places.found:
         return None
-    return insert_key(places, path, "type", "final", f"Make {path[-1] if path else 'it'} a final state")
+    return _insert(places, path, {"type": "final"}, f"Make {path[-1] if path else 'it'} a final state")
 
 
 def _fix_comma(finding: Finding, places: Places, at: Range) -> Fix | None:
@@ -253,43 +273,3 @@ def _fix_comma(finding: Finding, places: Places, at: Range) -> Fix | None:
 
 
 _MAKERS: dict[str, Any] = {"SB101": _add_state, "SB102": _declare_field, "SB202": _make_final, "SB131": _fix_comma}
-
-
-def insert_key(places: Places, path: Path, key: str, value: Any, label: str, *, last: bool = False) -> Fix | None:
-    """Return a new key of the object at ``path``: its first one, or its ``last``, written as the text around it is."""
-    around = places.found.get(path)
-    if around is None or (around.kind != "object" and around.value[1] > around.value[0]):
-        return None
-    children = [place for place in places if len(place.path) == len(path) + 1 and place.path[:-1] == path and place.key]
-    words = json.dumps(value, ensure_ascii=False)
-    if around.kind == "object" and not around.inline and children:
-        return Fix(label, (_insert_in_block(places.text, children, f"{_write_key(key)}: {words}", last),))
-    if around.kind == "object" and around.inline:
-        return Fix(label, (_insert_in_braces(places.text, around, children, f"{json.dumps(key)}: {words}", last),))
-    return None
-
-
-def _write_key(key: str) -> str:
-    return key if _NAME.fullmatch(key) and key not in ("true", "false", "null") else json.dumps(key)
-
-
-def _insert_in_block(text: str, children: list[Place], line: str, last: bool) -> tuple[int, int, str]:
-    start = children[0].whole[0]
-    margin = " " * (start - (text.rfind("\n", 0, start) + 1))
-    if last:
-        end = children[-1].whole[1]
-        return (end, end, f"\n{margin}{line}")
-    return (start, start, f"{line}\n{margin}")
-
-
-def _insert_in_braces(text: str, around: Place, children: list[Place], line: str, last: bool) -> tuple[int, int, str]:
-    start, end = around.value
-    if not children:
-        closed = text[end - 1 : end] == "}" and end - 1 > start
-        return (start + 1, end - 1 if closed else start + 1, line)
-    gap = text[start + 1 : children[0].whole[0]]
-    gap = gap if gap.strip() == "" and gap else " "
-    if last:
-        stop = children[-1].whole[1]
-        return (stop, stop, f",{gap}{line}")
-    return (start + 1, start + 1, f"{gap}{line}," + ("" if gap in text[start + 1 : start + 1 + len(gap)] else " "))

@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import yaml
@@ -80,8 +79,22 @@ class Places:
 
     def keys(self, path: Path) -> list[str]:
         """Return the keys of an object, in the order of the text."""
+        return [place.path[-1] for place in self.children(path) if isinstance(place.path[-1], str)]
+
+    def children(self, path: Path) -> list[Place]:
+        """Return the members of an object or a list, in the order of the text."""
         size = len(path) + 1
-        return [p.path[-1] for p in self if len(p.path) == size and p.path[:-1] == path and isinstance(p.path[-1], str)]
+        return [place for place in self if len(place.path) == size and place.path[:-1] == path]
+
+    def margin(self, at: int) -> str:
+        """Return the white space that begins the line of an offset."""
+        line = self.text[self.text.rfind("\n", 0, at) + 1 : at]
+        return line[: len(line) - len(line.lstrip())]
+
+    def end_of_line(self, at: int) -> int:
+        """Return the end of the line that an offset is in, where a comment or nothing follows."""
+        line, _, _ = self.text[at:].partition("\n")
+        return at + len(line.rstrip()) if not line.strip() or line.lstrip().startswith("#") else at
 
 
 def parse_path(text: str) -> Path:
@@ -130,12 +143,13 @@ def read_places(text: str, format: str) -> Places:
 
 @dataclass(slots=True)
 class _Open:
-    """An object or a list that is not closed yet. ``waiting``: a key without its value."""
+    """An object or a list that is not closed yet. ``waiting``: a key without its value; ``end``: of what was read."""
 
     place: Place
     index: int = 0
     waiting: tuple[str, Range] | None = None
     colon: bool = False
+    end: int = 0
 
 
 def _read_json(places: Places) -> None:
@@ -236,26 +250,28 @@ def _end_yaml(places: Places, around: list[_Open], end: int) -> None:
     top = around.pop()
     _end_item(places, top)
     place = top.place
-    if not place.inline:  # the parser ends a block where the next one begins
-        end = len(places.text[place.value[0] : end].rstrip()) + place.value[0]
+    if not place.inline:  # the parser ends a block where the next one begins, after the comments between
+        end = top.end
     place.value = (place.value[0], max(end, place.value[1]))
-    _count(around)
+    _count(around, place.value[1])
 
 
 def _read_yaml_scalar(places: Places, around: list[_Open], event: Any) -> None:
     top, start, end = around[-1] if around else None, event.start_mark.index, event.end_mark.index
     end = len(places.text[start:end].rstrip()) + start
     if top is not None and top.place.kind == "object" and top.waiting is None:
-        top.waiting = (getattr(event, "value", ""), (start, end))
+        top.waiting, top.end = (getattr(event, "value", ""), (start, end)), end
         return
     path, key = _find_next_path(around)
     places.add(path, key, (start, end))
-    _count(around)
+    _count(around, end)
 
 
-def _count(around: list[_Open]) -> None:
-    if around and around[-1].place.kind == "list":
-        around[-1].index += 1
+def _count(around: list[_Open], end: int) -> None:
+    """Count an item that ended."""
+    if around:
+        around[-1].end = end
+        around[-1].index += around[-1].place.kind == "list"
 
 
 # ---- what the browser counts
@@ -272,19 +288,6 @@ class Utf16:
 
 
 MOST_NAMES = 2000  # names of a kind
-# Where the keys of the language stand: what the browser calls the place -> its part of the schema.
-KEYS = {
-    "machine": "machine",
-    "state": "state",
-    "transition": "transition",
-    "invoke": "invoke",
-    "event": "event",
-    "property": "property",
-    "retry": "retry",
-    "queue": "queueLimits",
-    "retain": "retention",
-}
-VERBS = ("set", "unset", "append", "raise", "send", "cancel", "enqueue", "emit", "log", "if", "foreach", "block")
 WORDS = {"event": "the event", "now": "seconds", "instance": "facts of the instance", 'In("")': "whether in a state"}
 
 
@@ -331,18 +334,8 @@ def is_state_path(path: Path) -> bool:
     return len(path) % 2 == 0 and all(part == "states" for part in path[::2])
 
 
-@cache
 def vocabulary() -> dict[str, Any]:
-    """Return the vocabulary of the editor. ``keys``: place -> key -> what it is for; ``functions``: name -> usage and
-    meaning; ``verbs``; ``words``."""
-    parts = definitions.schema()["$defs"]
-    keys = {
-        place: {name: str(said.get("description", "")) for name, said in parts[part]["properties"].items()}
-        for place, part in KEYS.items()
-    }
-    return {
-        "keys": keys,
-        "functions": {one.name: [one.usage, one.meaning] for one in FUNCTIONS.values()},
-        "verbs": list(VERBS),
-        "words": WORDS,
-    }
+    """Return the vocabulary of the editor. ``schema``: of definitions; ``functions``: name -> usage and meaning;
+    ``words``: of expressions."""
+    functions = {one.name: [one.usage, one.meaning] for one in FUNCTIONS.values()}
+    return {"schema": definitions.schema(), "functions": functions, "words": WORDS}

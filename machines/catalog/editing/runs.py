@@ -145,8 +145,8 @@ def _describe_event(given: Mapping[str, Any]) -> str:
 def _describe_clock(given: Mapping[str, Any]) -> str:
     till = given["advance"]
     if till == "next":
-        return "wind the clock to the next timer"
-    return f"wind the clock by {till} ms" if isinstance(till, int | float) else f"wind the clock by {till}"
+        return "advance the clock to the next timer"
+    return f"advance the clock by {till} ms" if isinstance(till, int | float) else f"advance the clock by {till}"
 
 
 def _describe_end(kind: str, given: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 
 from machines.diagrams.part_names import START, queue_id, start_id, state_id
 
@@ -47,7 +48,10 @@ class _Levels:
     def __init__(self, tree: Tree, fuel: int) -> None:
         self._tree = tree
         self._routes = Routes(tree)
-        self._main = {name for line in main_line(tree) for name in line}
+        lines = main_line(tree)
+        self._main = {name for line in lines for name in line}
+        ids = {state.name: state_id(state.index) for state in tree.outline.states}
+        self._after = {name: ids[before] for line in lines for before, name in pairwise(line)}
         self._beside = {queue_id(queue): state for state, queue in reversed(self._routes.feeds)}
         self._states = {state_id(state.index): state for state in tree.outline.states}
         self._upwards: dict[str, bool] = {}
@@ -131,14 +135,14 @@ class _Levels:
             return self._mark(node)
         if state.type == "history":
             return Cell(2 * labels.HISTORY, 2 * labels.HISTORY)
-        group = "main" if state.name in self._main else ""
+        line = {"group": "main" if state.name in self._main else "", "after": self._after.get(state.name, "")}
         if not self._tree.is_cluster(state):
             folded = self._tree.is_folded(state)
             width, height = labels.state_size(state_name(state), self._tree.details(state), grip=folded)
             stack = labels.STACK if folded else 0
-            return Cell(width + stack, height + stack, group=group)
+            return Cell(width + stack, height + stack, **line)
         block = self._blocks[state.name]
-        return Cell(block.width, block.height, block.gates, group=group)
+        return Cell(block.width, block.height, block.gates, **line)
 
     def _mark(self, node: str) -> Cell:
         if node in self._beside:

@@ -34,7 +34,7 @@ from .nodes import (
 if TYPE_CHECKING:
     from machines.engine.definitions import Outline, StateOutline
 
-DRAWING = 6
+DRAWING = 7
 """Number of the way diagrams are drawn; kept with each cached SVG, so that a new way redraws the old ones."""
 
 FOLDED_FUEL = FUEL // 4  # a drawing that a person waits for

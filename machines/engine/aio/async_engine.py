@@ -20,7 +20,7 @@ from machines.engine.instances.repairs import HoldOptions, Preview, RepairOption
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retired, Retirement
 from machines.engine.jobs.clock_jump import ClockBounds
 from machines.engine.jobs.mending import MendReport
-from machines.engine.jobs.queue_operations import QueueOptions
+from machines.engine.jobs.queue_operations import PauseOptions, QueueOptions
 from machines.engine.jobs.records import Enqueue, EnqueueOptions, Job, Pause, QueueStats, Taken, WorkerInfo
 from machines.engine.keys import Partition
 from machines.engine.messages.delivery import DeliveryReport
@@ -109,11 +109,6 @@ class AsyncActivity(AsyncPart[Activity]):
         Partitions hold different instances, so their counts may be added up.
         """
         return await self._call(Activity.count_moved, machines, asked, at)
-
-    async def ages(self, machine: str, states: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
-        """Return state -> for each partition the number of its instances in the state, and since when (ms) the
-        median one."""
-        return await self._call(Activity.ages, machine, states)
 
 
 class AsyncRetirement(AsyncPart[Retirement]):
@@ -513,13 +508,18 @@ class AsyncEngine(AsyncCalls):
         answer."""
         return await self._call(Engine.workers)
 
-    async def pause(self, machine: str, queue: str, *, actor: str, reason: str, now: int | None = None) -> None:
-        """Pause a queue: no job is taken until it is resumed. Running jobs may finish, new jobs may be enqueued."""
-        await self._call(Engine.pause, machine, queue, actor=actor, reason=reason, now=now)
+    async def pause(
+        self, machine: str, queue: str, *, group: str | None = None, **options: Unpack[PauseOptions]
+    ) -> None:
+        """Pause a queue, or one group of it: no job is taken until it is resumed. Running jobs may finish, new jobs may
+        be enqueued."""
+        await self._call(Engine.pause, machine, queue, group=group, **options)
 
-    async def resume_queue(self, machine: str, queue: str, *, actor: str, reason: str, now: int | None = None) -> None:
-        """End the pause of a queue."""
-        await self._call(Engine.resume_queue, machine, queue, actor=actor, reason=reason, now=now)
+    async def resume_queue(
+        self, machine: str, queue: str, *, group: str | None = None, **options: Unpack[PauseOptions]
+    ) -> None:
+        """End the pause of a queue, or of one group of it."""
+        await self._call(Engine.resume_queue, machine, queue, group=group, **options)
 
     async def list_pauses(self, machine: str) -> dict[str, Pause]:
         """Return queue -> pause, of the queues that are paused."""
@@ -530,17 +530,22 @@ class AsyncEngine(AsyncCalls):
         machine: str,
         queue: str,
         *,
+        group: str | None = None,
         concurrency: int | None = None,
         rate: str | None = None,
         actor: str = "",
         reason: str = "",
     ) -> None:
-        """Limit how many jobs of a queue may be leased at a time, and how fast they are taken ("100/s").
+        """Limit how many jobs of a queue, or of one group of it, may be leased at a time, and how fast they are taken
+        ("100/s", "5/s burst 20").
 
         None: the limit of the current definition, if any. 0 and "none": no limit, whatever the definition says. Limits
-        are exact on one partition; of several, each has its share, at least one job at a time.
+        are exact on one partition; of several, each has its share, at least one job at a time. A group whose jobs are
+        enqueued without an instance is on one partition.
         """
-        await self._call(Engine.limit, machine, queue, concurrency=concurrency, rate=rate, actor=actor, reason=reason)
+        await self._call(
+            Engine.limit, machine, queue, group=group, concurrency=concurrency, rate=rate, actor=actor, reason=reason
+        )
 
     async def purge(
         self, machine: str, queue: str, *, place: str, expect: int | None = None, **options: Unpack[QueueOptions]
@@ -836,6 +841,8 @@ class AsyncEngine(AsyncCalls):
         newest: bool = False,
         now: int | None = None,
         partial: bool = True,
+        most: int = 40000,
+        seconds: float = 1.0,
         **terms: Unpack[SearchTerms],
     ) -> Page:
         """Return a page of instances by the time they entered their state, longest-staying first; or, where the index
@@ -843,13 +850,22 @@ class AsyncEngine(AsyncCalls):
         common, as in ``find("door", state="Open", older_than=3600)`` (``SearchTerms``).
 
         One index is walked, everything else is compared, 2000 instances at most for each call: a page may be short and
-        have a cursor. Partitions that do not answer are ``missing`` in the page; with ``partial=False``, for programs
-        that must see every instance, they raise EngineUnavailable. Raises BadInput where neither a state nor an index
-        serves, and for a state, tag or field that no published version has, so that a typing error does not look like
-        "none".
+        have a cursor. A search for words compares ``most`` instances, and begins no call after so many ``seconds``.
+        Partitions that do not answer are ``missing`` in the page; with ``partial=False``, for programs that must see
+        every instance, they raise EngineUnavailable. Raises BadInput where neither a state nor an index serves, and for
+        a state, tag or field that no published version has, so that a typing error does not look like "none".
         """
         return await self._call(
-            Engine.find, machine, limit=limit, cursor=cursor, newest=newest, now=now, partial=partial, **terms
+            Engine.find,
+            machine,
+            limit=limit,
+            cursor=cursor,
+            newest=newest,
+            now=now,
+            partial=partial,
+            most=most,
+            seconds=seconds,
+            **terms,
         )
 
     async def tally(

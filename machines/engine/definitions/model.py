@@ -11,7 +11,9 @@ from typing import Any, Literal
 
 from machines.engine import limits
 from machines.engine.expressions import Expression, Node
+from machines.engine.rates import QueueRate
 
+from .approval_terms import ApprovalTerms
 from .findings import Path
 
 Verb = Literal[
@@ -58,7 +60,8 @@ class Sending:
 class Work:
     """How a job is worked on. ``backoff``, ``lease`` and ``timeout`` in ms; a timeout of 0 is none.
 
-    ``stop``: kinds of exceptions that are not retried. ``priority``, ``delay`` and ``unique`` are None for the default.
+    ``stop``: kinds of exceptions that are not retried. ``priority``, ``group``, ``weight``, ``delay`` and
+    ``unique`` are None for the default.
     """
 
     attempts: int = limits.DEFAULT_ATTEMPTS
@@ -68,21 +71,24 @@ class Work:
     lease: int = limits.DEFAULT_LEASE
     timeout: int = 0
     priority: Value | None = None
+    group: Value | None = None
+    weight: Value | None = None
     delay: Value | None = None
     unique: Value | None = None
 
     @property
     def values(self) -> tuple[Value | None, ...]:
-        return self.priority, self.delay, self.unique
+        return self.priority, self.group, self.weight, self.delay, self.unique
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The limits of a queue: jobs at a time (None: any number), and ``rate`` jobs in ``per`` ms (0: at any rate)."""
+    """The limits of a queue, or of each group of it: jobs at a time (None: any number), and a rate. ``groups``: those
+    of each group."""
 
-    concurrency: int | None
-    rate: int
-    per: int
+    concurrency: int | None = None
+    rate: QueueRate | None = None
+    groups: Limit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +332,7 @@ class Machine:
     ``errors`` is empty where the definition does not say; ``root`` is the name of the state that stands for the machine
     itself, if any; ``limits`` are those of queues; ``index``: fields by which instances are found; ``approval``: what
     needs a second person, and ``accepts``: the machines that may send to it (None for no such key), each with its path;
+    ``approvers``: the terms of actions of ``approval``;
     ``brings``: full names of embedded machines; ``properties``: what the team states about it.
     """
 
@@ -342,6 +349,7 @@ class Machine:
     limits: dict[str, Limit] = field(default_factory=dict)
     index: tuple[str, ...] = ()
     approval: dict[str, Path] = field(default_factory=dict)
+    approvers: dict[str, ApprovalTerms] = field(default_factory=dict)
     accepts: dict[str, Path] | None = None
     brings: tuple[str, ...] = ()
     properties: tuple[Property, ...] = ()

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from machines.engine import limits, rates
+from machines.engine import limits
 from machines.engine.expressions.source import Expression, UseKind
 
+from .approval_terms import ApprovalTerms
 from .fields import ANY
 from .model import (
     MISSING,
@@ -112,7 +113,8 @@ class EventOutline:
 @dataclass(frozen=True, slots=True)
 class InvokeOutline:
     """An invoke. ``backoff``, ``lease`` and ``timeout`` (0: none) in ms. ``machine``: the child's machine, or its
-    expression; else empty. ``priority``, ``delay`` and ``unique`` are texts, empty for the default."""
+    expression; else empty. ``priority``, ``group``, ``weight``, ``delay`` and
+    ``unique`` are texts, empty for the default."""
 
     id: str
     src: str
@@ -127,16 +129,20 @@ class InvokeOutline:
     jitter: bool = True
     stop: tuple[str, ...] = ()
     priority: str = ""
+    group: str = ""
+    weight: str = ""
     delay: str = ""
     unique: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitOutline:
-    """The limits of a queue. ``concurrency`` is None and ``rate`` ("100/s") empty for no limit."""
+    """The limits of a queue. ``concurrency`` is None and ``rate`` ("100/s") empty for no limit. ``groups``: those of
+    each group."""
 
     concurrency: int | None
     rate: str
+    groups: LimitOutline | None = None
 
 
 EAGER = ("always", "state done")
@@ -210,10 +216,10 @@ class Outline:
 
     ``root`` is the name of the state that stands for the machine itself, if any: the first of ``states``. ``initial``
     is the first state that is entered; ``index``: data fields by which instances are found; ``approval``: what needs a
-    second person, a repair's name or ``fire:<event>``; ``accepts``: machines that may send to it, None where the
-    definition does not say. ``eager_reads``: data fields that decide or compute what a step takes further by itself:
-    ``always``, raised events, ends of states, actions of states. ``compared``: descriptor of events -> what fields of
-    their payloads are compared with, in any state; "" for data fields.
+    second person, a repair's name or ``fire:<event>``, and ``approvers`` the terms of these; ``accepts``: machines that
+    may send to it, None where the definition does not say. ``eager_reads``: data fields that decide or compute what a
+    step takes further by itself: ``always``, raised events, ends of states, actions of states. ``compared``: descriptor
+    of events -> what fields of their payloads are compared with, in any state; "" for data fields.
     """
 
     id: str
@@ -228,6 +234,7 @@ class Outline:
     limits: dict[str, LimitOutline] = field(default_factory=dict)
     index: tuple[str, ...] = ()
     approval: tuple[str, ...] = ()
+    approvers: dict[str, ApprovalTerms] = field(default_factory=dict)
     accepts: tuple[str, ...] | None = None
     eager_reads: tuple[str, ...] = ()
     compared: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
@@ -359,6 +366,7 @@ def build_outline(machine: Machine, compared: dict[str, Compared]) -> Outline:
         limits={queue: _limit(limit) for queue, limit in machine.limits.items()},
         index=machine.index,
         approval=tuple(machine.approval),
+        approvers=machine.approvers,
         accepts=None if machine.accepts is None else tuple(machine.accepts),
         eager_reads=_list_eager_reads(machine),
         compared=compared,
@@ -454,6 +462,8 @@ def _invoke(invoke: Invoke) -> InvokeOutline:
         jitter=work.jitter,
         stop=work.stop,
         priority=_text(work.priority),
+        group=_text(work.group),
+        weight=_text(work.weight),
         delay=_text(work.delay),
         unique=_text(work.unique),
     )
@@ -464,7 +474,9 @@ def _text(value: Value | None) -> str:
 
 
 def _limit(limit: Limit) -> LimitOutline:
-    return LimitOutline(limit.concurrency, rates.format_rate(limit.rate, limit.per) if limit.rate else "")
+    return LimitOutline(
+        limit.concurrency, str(limit.rate) if limit.rate else "", _limit(limit.groups) if limit.groups else None
+    )
 
 
 def _field(field: Field, compared: Compared) -> FieldOutline:

@@ -79,6 +79,7 @@ def build_program(machine: Machine) -> dict[str, Any]:
         "events": {event.name: _payload(event) for event in machine.events.values() if event.fields is not None},
         "queues": list(collect_feeds(machine)),
         "limits": {queue: _limit(limit) for queue, limit in machine.limits.items()},
+        "spread": list_spread_queues(machine),
         "known": list_known_events(machine),
         "open": any(is_pattern(event) for _, event in list_descriptors(machine)),
         "errors": "raise" if machine.raises_errors else "",
@@ -130,8 +131,19 @@ def collect_feeds(machine: Machine) -> dict[str, set[str]]:
     return feeds | {queue: set() for queue in machine.limits if queue not in feeds}
 
 
-def _limit(limit: Limit) -> dict[str, int]:
-    parts = {"concurrency": limit.concurrency, "rate": limit.rate, "per": limit.per}
+def list_spread_queues(machine: Machine) -> list[str]:
+    """List the queues with jobs of groups that are requested by instances: these are spread over the partitions."""
+    actions = [*machine.start.actions, *(action for state in machine.states.values() for action in state.actions)]
+    found = {action.name for action in flatten_actions(actions) if action.work and action.work.group}
+    invokes = [invoke for state in machine.states.values() for invoke in state.invokes if not invoke.is_machine]
+    return sorted(found | {invoke.queue for invoke in invokes if invoke.work and invoke.work.group})
+
+
+def _limit(limit: Limit) -> dict[str, Any]:
+    rate, groups = limit.rate, limit.groups
+    parts: dict[str, Any] = {"concurrency": limit.concurrency, "groups": _limit(groups) if groups else None}
+    if rate:
+        parts |= {"rate": rate.jobs, "per": rate.per, "burst": rate.burst}
     return {key: part for key, part in parts.items() if part}
 
 
@@ -272,8 +284,11 @@ def encode_options(work: Work) -> dict[str, Any]:
     parts = {name: getattr(work, name) for name in ("attempts", "backoff", "lease", "timeout", "jitter")}
     options = {name: part for name, part in parts.items() if part != getattr(usual, name)}
     if work.priority:
-        literal = work.priority.tree[0] == "num"
-        options["priority"] = work.priority.tree[1] if literal else work.priority.tree
+        options["priority"] = _encode_number(work.priority)
+    if work.group:
+        options["group"] = work.group.tree
+    if work.weight:
+        options["weight"] = _encode_number(work.weight)
     if work.delay:
         options["delay"] = work.delay.tree
     if work.unique:
@@ -281,6 +296,11 @@ def encode_options(work: Work) -> dict[str, Any]:
     if work.stop:
         options["stop"] = " ".join(work.stop)
     return options
+
+
+def _encode_number(value: Value) -> Any:
+    """Encode a number: itself for a literal, a node (a list) for an expression."""
+    return value.tree[1] if value.tree[0] == "num" else value.tree
 
 
 def _encode_name(name: str, computed: Value | None) -> Any:

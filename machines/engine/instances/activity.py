@@ -1,11 +1,11 @@
-"""How many instances moved on a day, and how long instances have been in their states.
+"""How many instances moved on a day.
 
-Both are read from the indexes of states, outside the steps, which they do not slow down.
+They are counted from the indexes of states, outside the steps, which that does not slow down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from machines.engine.connection.calls import Caller, require_any
@@ -75,36 +75,6 @@ class Activity:
                 found.append([machine, place, *reply[1:]])
         return found
 
-    def ages(self, machine: str, states: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
-        """Return state -> for each partition the number of its instances in the state, and since when (ms) the
-        median one."""
-        found: dict[str, list[tuple[int, int]]] = {}
-        roots = [each.root for each in self._catalog.find_partitions(machine)] if states else []
-        replies = self._caller.many([("sb_ages", root, states) for root in roots])
-        require_any(replies)
-        for reply in filter(_is_ok, replies):
-            for state, count, middle in zip(states, reply[1::2], reply[2::2], strict=True):
-                if count:
-                    found.setdefault(state, []).append((int(count), int(float(middle))))
-        return found
-
 
 def _is_ok(reply: Any) -> bool:
     return not isinstance(reply, Exception) and bool(reply[0] == Status.OK)
-
-
-def merge_medians(parts: Mapping[str, list[tuple[int, int]]]) -> dict[str, int]:
-    """Merge the medians of partitions: state -> ms since which half of its instances have been there.
-
-    The result is the median weighted by instances; for ids spread by their hash it is close to the true one.
-    """
-    return {state: _find_median(sorted(each, key=lambda part: part[1])) for state, each in parts.items()}
-
-
-def _find_median(parts: list[tuple[int, int]]) -> int:
-    half, seen = sum(count for count, _ in parts) / 2, 0
-    for count, at in parts:
-        seen += count
-        if seen >= half:
-            return at
-    raise ValueError("there are no instances")

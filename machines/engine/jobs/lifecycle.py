@@ -101,12 +101,12 @@ class LifecycleMethods(JobReadMethods):
         return results
 
     def _choose_job_partition(self, call: Enqueue) -> Partition:
-        """Return the partition of a new job: by its unique key, its instance key or its idempotency key, else
-        any."""
+        """Return the partition of a new job: by its unique key, its instance key, its idempotency key or its group,
+        else any."""
         partitions = self._catalog.partitions(call.machine)
         if len(partitions) == 1:
             return partitions[0]
-        near = call.unique or call.instance_key or call.key
+        near = call.unique or call.instance_key or call.key or call.group
         return self._catalog.partition(call.machine, near) if near else secrets.choice(partitions)
 
     def _read_enqueued(
@@ -116,7 +116,7 @@ class LifecycleMethods(JobReadMethods):
             return [failed for _ in part]
         found: list[Job | SignalboxError] = []
         for (_, call, words), id, flat in zip(part, reply[1::2], reply[2::2], strict=True):
-            row = replies.read_pairs(flat) if flat else records.build_row(words, call.now)
+            row = replies.read_pairs(flat) if flat else records.build_row(call, words)
             found.append(reading.read_job(call.machine, root, id, row, {}))
         return found
 

@@ -1,4 +1,4 @@
-"""Operations on queues: pause, limit, purge, re-drive, withdraw; their repair and their statistics."""
+"""Operations on queues: pause, limit, purge, retry, withdraw; their repair and their statistics."""
 
 from __future__ import annotations
 
@@ -22,9 +22,17 @@ from .reading import PLACES, check_place, get_job_id
 from .ready_queues import ReadyQueues
 from .records import Job, Pause, QueueStats
 
-TOGETHER = 50  # jobs that one call removes or re-drives: each may be a step of an instance
+TOGETHER = 50  # jobs that one call removes or retries: each may be a step of an instance
 Words = tuple[str | int, ...]
 PURGED = ("ready", "delayed", "dead", "handled")
+
+
+class PauseOptions(TypedDict, total=False):
+    """Who pauses or resumes a queue, and why. ``now``: ms since the epoch, in place of the server's clock."""
+
+    actor: Required[str]
+    reason: Required[str]
+    now: int | None
 
 
 class QueueOptions(TypedDict, total=False):
@@ -50,18 +58,21 @@ class JobMethods(LifecycleMethods):
 
     # Pause and limits
 
-    def pause(self, machine: str, queue: str, *, actor: str, reason: str, now: int | None = None) -> None:
-        """Pause a queue: no job is taken until it is resumed. Running jobs may finish, new jobs may be enqueued."""
-        self._set_pause(machine, queue, "pause", actor, reason, now)
+    def pause(self, machine: str, queue: str, *, group: str | None = None, **options: Unpack[PauseOptions]) -> None:
+        """Pause a queue, or one group of it: no job is taken until it is resumed. Running jobs may finish, new jobs may
+        be enqueued."""
+        self._set_pause(machine, queue, "pause", group, options)
 
-    def resume_queue(self, machine: str, queue: str, *, actor: str, reason: str, now: int | None = None) -> None:
-        """End the pause of a queue."""
-        self._set_pause(machine, queue, "resume", actor, reason, now)
+    def resume_queue(
+        self, machine: str, queue: str, *, group: str | None = None, **options: Unpack[PauseOptions]
+    ) -> None:
+        """End the pause of a queue, or of one group of it."""
+        self._set_pause(machine, queue, "resume", group, options)
 
-    def _set_pause(self, machine: str, queue: str, action: str, actor: str, reason: str, now: int | None) -> None:
-        """Pause or resume a queue, by ``action``."""
+    def _set_pause(self, machine: str, queue: str, action: str, group: str | None, options: PauseOptions) -> None:
+        """Pause or resume a queue or a group, by ``action``."""
         arguments.check_queue(queue)
-        words = (queue, action, *_encode_options(actor=actor, reason=reason, now=now)[0])
+        words = (queue, action, *_encode_options(**options)[0], "", "", arguments.check_group(group))
         for partition in self._catalog.partitions(machine):
             self._call_queue("sb_queue", partition, *words)
 
@@ -74,15 +85,18 @@ class JobMethods(LifecycleMethods):
         machine: str,
         queue: str,
         *,
+        group: str | None = None,
         concurrency: int | None = None,
         rate: str | None = None,
         actor: str = "",
         reason: str = "",
     ) -> None:
-        """Limit how many jobs of a queue may be leased at a time, and how fast they are taken ("100/s").
+        """Limit how many jobs of a queue, or of one group of it, may be leased at a time, and how fast they are taken
+        ("100/s", "5/s burst 20").
 
         None: the limit of the current definition, if any. 0 and "none": no limit, whatever the definition says. Limits
-        are exact on one partition; of several, each has its share, at least one job at a time.
+        are exact on one partition; of several, each has its share, at least one job at a time. A group whose jobs are
+        enqueued without an instance is on one partition.
         """
         arguments.check_queue(queue)
         most = limits.MAX_CONCURRENCY
@@ -90,10 +104,11 @@ class JobMethods(LifecycleMethods):
         per = _parse_rate(rate)
         head = (queue, "limit", arguments.check_actor(actor), arguments.check_reason(reason), "")
         partitions = self._catalog.partitions(machine)
+        name, shares = arguments.check_group(group), 1 if group else len(partitions)
         for number, partition in enumerate(partitions):
-            share = "" if wanted is None else _compute_share(wanted, number, len(partitions))
-            slower = per if isinstance(per, str) else f"{per[0]}/{per[1] * len(partitions)}"
-            self._call_queue("sb_queue", partition, *head, share, slower)
+            share = "" if wanted is None else _compute_share(wanted, number % shares, shares)
+            slower = per if isinstance(per, str) else per.encode(shares)
+            self._call_queue("sb_queue", partition, *head, share, slower, name)
 
     # Jobs
 
@@ -246,13 +261,13 @@ def _encode_options(
     return who, () if permit is None else (permits.encode_permit(permit),)
 
 
-def _parse_rate(rate: str | None) -> tuple[int, int] | str:
-    """Return what ``sb_queue`` takes for a rate: text, or count and ms."""
+def _parse_rate(rate: str | None) -> rates.QueueRate | str:
+    """Return what ``sb_queue`` takes for a rate: text, or the rate of which each partition has a share."""
     if rate is None:
         return ""
     if rate == "none":
         return "0"
-    parsed = rates.parse_rate(rate) if isinstance(rate, str) else None
+    parsed = rates.QueueRate.parse(rate) if isinstance(rate, str) else None
     if parsed is None:
         raise BadInput(f"{arguments.show(rate)} is no rate; {rates.RATE_HINT}", code="SB414")
     return parsed
@@ -284,6 +299,7 @@ def _build_stats(queue: str, parts: Sequence[Mapping[str, Any]]) -> QueueStats:
         now=max(int(part["now"]) for part in parts),
         depth=depth,
         oldest=min(waiting, default=None),
+        held=sum(int(row.get("held", 0)) for row in rows),
         # Every job that ever came is still there, or has left in one of these three ways.
         enqueued=sum(depth.values()) + completed + withdrawn + purged,
         taken=sum(waits.values()),
@@ -308,10 +324,9 @@ def _read_rules(rules: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Merge the pause and limits in force over all partitions."""
     paused = next((row for row in rules if "paused" in row), None)
     shares = [int(row.get("concurrency", row.get("declared_concurrency", "0"))) for row in rules]
-    rate = rules[0].get("rate", rules[0].get("declared_rate", "0"))
-    count, _, per = rate.partition("/")
+    rate = rates.QueueRate.decode(rules[0].get("rate", rules[0].get("declared_rate")), len(rules))
     return {
         "paused": paused and Pause(int(paused["paused"]), paused.get("actor", ""), paused.get("reason", "")),
         "concurrency": sum(shares) if all(shares) else None,
-        "rate": rates.format_rate(int(count), int(per) // len(rules)) if per else "",
+        "rate": str(rate or ""),
     }

@@ -200,6 +200,8 @@ _FIELDS: Mapping[str, Callable[[Row], Any]] = {
     "kind": lambda row: row.get("kind") or "",
     "trace": lambda row: row.get("trace") or "",
     "priority": lambda row: _read_int(row.get("priority"), limits.DEFAULT_PRIORITY),
+    "group": lambda row: row.get("group") or "",
+    "weight": lambda row: float(row.get("weight") or 1),
     "unique": lambda row: row.get("unique") or "",
     "timeout": lambda row: int(row.get("timeout") or 0),
     "deadline": lambda row: _read_time(row.get("deadline")),

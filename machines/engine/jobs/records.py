@@ -74,6 +74,8 @@ class Job(LazyRecord):
     kind: str = ""
     trace: str = ""
     priority: int = 5
+    group: str = ""
+    weight: float = 1
     unique: str = ""
     timeout: int = 0
     deadline: int = 0
@@ -117,12 +119,15 @@ class EnqueueOptions(TypedDict, total=False):
 
     ``priority`` 0 to 9, 9 first; ``delay``, ``backoff``, ``lease``, ``timeout`` in ms. ``unique``: a key that has an
     open job on this queue returns that job, and nothing is added. The job is stored on the partition of ``unique``,
-    else of ``instance_key``, else of the idempotency key, else on any. ``stop``: kinds of exceptions that are not
-    retried.
+    else of ``instance_key``, else of the idempotency key, else of ``group``, else on any. ``stop``: kinds of
+    exceptions that are not retried. Jobs of one priority share the queue fairly by ``group`` (a tenant, an account),
+    by the ``weight`` of each, 0.1 to 10.
     """
 
     queue: str | None
     priority: int
+    group: str | None
+    weight: float
     delay: int
     unique: str | None
     attempts: int
@@ -144,6 +149,8 @@ class Enqueue:
     queue: str | None = None
     _: KW_ONLY
     priority: int = limits.DEFAULT_PRIORITY
+    group: str | None = None
+    weight: float = 1
     delay: int = 0
     unique: str | None = None
     attempts: int = limits.DEFAULT_ATTEMPTS
@@ -175,7 +182,8 @@ class QueueStats:
     Counters that only grow, so that rates are differences: ``enqueued``, ``taken``, ``completed``, ``failed`` (attempts
     that raised), ``lost`` (attempts whose lease ran out), ``died`` (jobs that became dead), ``withdrawn``, ``purged``.
     ``waits`` and ``runs`` are histograms of magnitude -> number, see ``rates.estimate_quantile``. ``concurrency`` and
-    ``rate`` ("100/s") are the limits in force, None and "" for none. ``missing``: roots of partitions that did not
+    ``rate`` ("100/s") are the limits in force, None and "" for none. ``held``: ready jobs that wait for the
+    limits of their groups. ``missing``: roots of partitions that did not
     answer, whose jobs are not included.
     """
 
@@ -197,6 +205,7 @@ class QueueStats:
     paused: Pause | None = None
     concurrency: int | None = None
     rate: str = ""
+    held: int = 0
     missing: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -283,7 +292,7 @@ def build_arguments(call: Enqueue) -> tuple[Any, ...]:
         src,
         src if call.queue is None else arguments.check_queue(call.queue),
         "" if call.input is None else arguments.encode_document("input", call.input, limits.MAX_PAYLOAD),
-        arguments.check_between("priority", call.priority, 0, limits.MAX_PRIORITY),
+        _encode_order(call),
         arguments.check_between("delay", call.delay, 0, limits.MAX_DELAY),
         arguments.check_unique(call.unique),
         arguments.check_between("attempts", call.attempts, 1, limits.MAX_ATTEMPTS),
@@ -295,17 +304,26 @@ def build_arguments(call: Enqueue) -> tuple[Any, ...]:
     )
 
 
-def build_row(words: tuple[Any, ...], now: int | None) -> dict[str, Any]:
+def _encode_order(call: Enqueue) -> Any:
+    """Encode the priority of a job, or its priority, weight and group."""
+    priority = arguments.check_between("priority", call.priority, 0, limits.MAX_PRIORITY)
+    group, weight = arguments.check_group(call.group), arguments.check_weight(call.weight)
+    return f"{priority} {weight:g} {group}" if group else priority
+
+
+def build_row(call: Enqueue, words: tuple[Any, ...]) -> dict[str, Any]:
     """Build the hash of a job that was just enqueued, so that it need not be read back. ``created`` is this process's
     estimate of the server's time."""
-    src, queue, given, priority, delay, unique, attempts, backoff, lease, timeout, jitter, stop = words
-    created = round(time.time() * 1000) if now is None else now
+    src, queue, given, _, delay, unique, attempts, backoff, lease, timeout, jitter, stop = words
+    created = round(time.time() * 1000) if call.now is None else call.now
     return {
         "place": "delayed" if delay else "ready",
         "src": src,
         "queue": queue,
         "input": given,
-        "priority": priority,
+        "priority": call.priority,
+        "group": call.group,
+        "weight": call.weight if call.group else 1,
         "unique": unique,
         "attempts": attempts,
         "backoff": backoff,

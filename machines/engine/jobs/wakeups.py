@@ -30,6 +30,7 @@ from .workers import WorkerRegistry
 TOGETHER = 500  # roots in one call: well below a millisecond
 SKEW_MS = 2_000  # by which clocks of nodes may differ, and calls of one reading lie apart
 SHARES = 128  # parts into which partitions are divided among workers
+RELIST = 60.0  # seconds after which partitions are listed anew, whatever the revision of the catalog says
 LIVE_MS = 7_000  # a worker that has not joined again for so long has no share
 Root = str
 
@@ -60,7 +61,7 @@ class ServerMemory:
         those whose server answered: of the others nobody knows."""
         now, answers = self._ask(roots, f"since {max(0, since - SKEW_MS)}")
         touched = {root for answer in answers for root in (answer.words if answer.memory else answer.group)}
-        return now, touched, {root for answer in answers for root in answer.group}
+        return now, touched, set().union(*(answer.group for answer in answers))
 
     def find_due(
         self, roots: Collection[Root], horizon: int, clocks: dict[frozenset[Root], int] | None = None
@@ -167,6 +168,7 @@ class Wakeups:
         self._catalog = catalog
         self._registry = registry
         self.memory = ServerMemory(caller)
+        self._recent: tuple[str, float, Mapping[Root, tuple[str, int]]] | None = None  # revision, when, all roots
         self.definitions = PatternKeys(keys.prefix).topic(DEFINITIONS).channel
 
     @property
@@ -182,6 +184,14 @@ class Wakeups:
             partitions = self._catalog.find_partitions(machine)
             found |= {partition.root: (machine, number) for number, partition in enumerate(partitions)}
         return found
+
+    def recent_roots(self) -> Mapping[Root, tuple[str, int]]:
+        """Return the same of all machines, for callers that ask again and again: listed anew when the catalog's
+        revision changed, or after a minute. Raises EngineUnavailable."""
+        revision, now, held = self._catalog.revision(), time.monotonic(), self._recent
+        if held is None or held[0] != revision or now - held[1] >= RELIST:
+            held = self._recent = revision, now, self.roots(self._catalog.recent_versions())
+        return held[2]
 
     @staticmethod
     def channel(root: Root) -> str:

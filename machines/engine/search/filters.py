@@ -41,7 +41,8 @@ class SearchTerms(TypedDict, total=False):
     it: instances that came by it to a state they are in, of machines that index ``instance.transition``. ``created``: a
     range of ms since the epoch; ``suspended``: only those that are, or are not. Both are compared. ``text``: a word, or
     several, each of which stands in the id, a tag, an error, the data, or the input of an open job. Case is ignored.
-    ``{"words": [...], "without": [fields]}`` leaves out data fields and copies of their values, errors and jobs.
+    ``{"words": [...], "without": [fields]}`` leaves out data fields and copies of their values, errors and jobs;
+    with ``"fields"``, instances where one of these holds such a copy are left out.
     """
 
     state: str | None
@@ -161,16 +162,16 @@ def _read_actor(actor: object) -> Condition:
 
 def _read_text(text: Any) -> Condition:
     rule = text if isinstance(text, Mapping) else {"words": text}
-    words, without = rule.get("words", ()), list(rule.get("without", ()))
+    words, without, fields = rule.get("words", ()), list(rule.get("without", ())), list(rule.get("fields", ()))
     words = [words] if isinstance(words, str) else list(words) if isinstance(words, Sequence) else []
-    if not 0 < len(words) <= MAX_WORDS or not all(isinstance(word, str) for word in words):
+    if not (fields or words) or len(words) > MAX_WORDS or not all(isinstance(word, str) for word in words):
         raise BadInput(f"text is 1 to {MAX_WORDS} words, not {text!r:.60}", code="SB418")
     for word in words:
         if not 0 < len(word) <= MAX_WORD:
             raise BadInput(f"a word has 1 to {MAX_WORD} characters, not {len(word)}", code="SB418")
         _check(TEXT, word)
     spellings = [sorted({_lower(one) for one in (word, word.lower(), word.upper(), word.title())}) for word in words]
-    return Condition(TEXT, {"words": spellings, "without": without})
+    return Condition(TEXT, {"words": spellings, "without": without, "fields": fields})
 
 
 def _lower(text: str) -> str:

@@ -44,7 +44,8 @@ TEXT_LOOK = 250  # of one call: it compares about as many in its slice, and what
 @dataclass(frozen=True, slots=True)
 class Query:
     """A search. ``before``: entered at or before this ms. ``states`` are leaves; ``named``: the caller named a state
-    or a tag, ``states`` are not just all there are; ``partial``: partitions that do not answer are left out."""
+    or a tag, ``states`` are not just all there are; ``partial``: partitions that do not answer are left out. ``most``,
+    ``seconds``: the budget of a search for words."""
 
     machine: str
     states: Sequence[str]
@@ -54,6 +55,8 @@ class Query:
     newest: bool
     named: bool = False
     partial: bool = True
+    most: int = TEXT_BUDGET
+    seconds: float = TEXT_SECONDS
 
     @property
     def selects(self) -> bool:
@@ -101,11 +104,11 @@ class Finder:
         merge = PageMerge(places, position, query.limit + 1, newest=query.newest, by=by)
         most = ROUNDS * max((query.limit + 1) * len(places), MOST)  # candidates
         if query.reads_all:
-            most = max(most, TEXT_BUDGET)
+            most = query.most
         found: list[tuple[Position, Instance]] = []
         missing: dict[str, None] = {}
         compared = rounds = 0
-        end = time.monotonic() + TEXT_SECONDS if query.reads_all else math.inf
+        end = time.monotonic() + query.seconds if query.reads_all else math.inf
         while len(found) <= query.limit and not merge.over:
             need = query.limit + 1 - len(found)
             settled = merge.take_settled(need)

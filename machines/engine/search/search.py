@@ -17,7 +17,7 @@ from machines.engine.records import Instance, Live, PartialDict
 from . import filters
 from .counts import MOST_COUNTED, SearchCounter
 from .filters import Condition, SearchTerms
-from .finder import MAX_LIMIT, Finder, Query
+from .finder import MAX_LIMIT, TEXT_BUDGET, TEXT_SECONDS, Finder, Query
 from .page_merge import IndexProgress, Page, Problem, Tally
 
 BATCH = 100  # instances of one page; the calls that add them to the index take some ms each
@@ -59,6 +59,8 @@ class SearchMethods(EngineBase):
         newest: bool = False,
         now: int | None = None,
         partial: bool = True,
+        most: int = TEXT_BUDGET,
+        seconds: float = TEXT_SECONDS,
         **terms: Unpack[SearchTerms],
     ) -> Page:
         """Return a page of instances by the time they entered their state, longest-staying first; or, where the index
@@ -66,12 +68,15 @@ class SearchMethods(EngineBase):
         common, as in ``find("door", state="Open", older_than=3600)`` (``SearchTerms``).
 
         One index is walked, everything else is compared, 2000 instances at most for each call: a page may be short and
-        have a cursor. Partitions that do not answer are ``missing`` in the page; with ``partial=False``, for programs
-        that must see every instance, they raise EngineUnavailable. Raises BadInput where neither a state nor an index
-        serves, and for a state, tag or field that no published version has, so that a typing error does not look like
-        "none".
+        have a cursor. A search for words compares ``most`` instances, and begins no call after so many ``seconds``.
+        Partitions that do not answer are ``missing`` in the page; with ``partial=False``, for programs that must see
+        every instance, they raise EngineUnavailable. Raises BadInput where neither a state nor an index serves, and for
+        a state, tag or field that no published version has, so that a typing error does not look like "none".
         """
-        query = replace(self._read_query(machine, terms, now), limit=limit, newest=newest, partial=partial)
+        query = replace(
+            self._read_query(machine, terms, now), limit=limit, newest=newest, partial=partial, most=most,
+            seconds=seconds,
+        )  # fmt: skip
         finder = Finder(self._caller, self._catalog)
         page = finder.page(query, cursor)
         if page.instances or page.cursor is not None:

@@ -15,7 +15,8 @@ from machines.engine.records import Live
 class Survey:
     """Figures of each machine and of its queues, by machine. ``faults``: machines that cannot be read, and why.
     ``missing``: roots of partitions that did not answer; the figures are those of the others. ``others``: machines that
-    ``only`` left out."""
+    ``only`` left out. ``now``: ms by the server's clock, 0 for none. Where a survey was read with ``trust``, figures
+    that did not change carry the ``now`` of their reading."""
 
     lives: dict[str, Live] = field(default_factory=dict)
     queues: dict[str, dict[str, QueueStats]] = field(default_factory=dict)
@@ -23,6 +24,7 @@ class Survey:
     workers: list[WorkerInfo] = field(default_factory=list)
     missing: tuple[str, ...] = ()
     others: frozenset[str] = frozenset()
+    now: int = 0
 
     def only(self, names: Container[str]) -> Survey:
         """Return a copy with some machines only, and every worker."""
@@ -33,4 +35,5 @@ class Survey:
             workers=self.workers,
             others=self.others | {name for name in self.lives if name not in names},
             missing=tuple(root for root in self.missing if get_machine(root) in names),
+            now=self.now,
         )

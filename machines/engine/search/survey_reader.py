@@ -93,16 +93,20 @@ class SurveyReader:
             except LookupFailed:  # deleted since the list was made
                 continue
         asked = [root for each in roots.values() for root in each]
-        now, answers = self._ask(asked, trust)
+        now, answers, known = self._ask(asked, trust)
+        if trust and known == len(asked) and not self._latest.missing and self._latest.lives.keys() == roots.keys():
+            return replace(self._latest, workers=workers, now=now)
         whole = len(answers) == len(asked)
         self._readings = {root: answer for root, answer in answers.items() if isinstance(answer, Reading)}
         self._merged = {name: merged for name, merged in self._merged.items() if name in roots}
-        found = Survey(workers=workers)
+        found = Survey(workers=workers, now=now)
         missing: list[str] = []
         for name, each in roots.items():
             away = () if whole else tuple(root for root in each if root not in answers)
             missing += away
-            self._add(found, name, tuple([answers[root] for root in each if root in answers]), away, now)
+            self._add(
+                found, name, tuple([answers[root] for root in each if root in answers]), away, None if trust else now
+            )
         return replace(found, missing=tuple(missing)) if missing else found
 
     def _add(
@@ -111,10 +115,10 @@ class SurveyReader:
         name: str,
         parts: tuple[Reading | SignalboxError | None, ...],
         missing: tuple[str, ...],
-        now: int,
+        now: int | None,
     ) -> None:
         """Add one machine. A part is None where the machine is no longer published. Parts are merged only where one of
-        them was read anew."""
+        them was read anew. ``now``: ms that its figures carry, None for those of its reading."""
         merged = self._merged.get(name)
         if merged is None or merged.parts != parts:
             if not parts:
@@ -130,8 +134,11 @@ class SurveyReader:
             live = replies.merge_live([part.live for part in read])
             stats = queue_operations.merge_stats([{"now": part.at, "queues": part.queues} for part in read])
             merged = self._merged[name] = Merged(read, live, stats)
-        found.lives[name] = replace(merged.live, now=now, missing=missing)
-        found.queues[name] = {q: replace(stats, now=now, missing=missing) for q, stats in merged.queues.items()}
+        found.lives[name], found.queues[name] = merged.live, merged.queues
+        if now is not None or missing:
+            at = now or merged.live.now
+            found.lives[name] = replace(merged.live, now=at, missing=missing)
+            found.queues[name] = {q: replace(stats, now=at, missing=missing) for q, stats in merged.queues.items()}
 
     def _list_machines(self, trust: bool) -> list[str]:
         """List the machines; with ``trust`` anew only when the catalog's revision changed."""
@@ -153,8 +160,9 @@ class SurveyReader:
             held.pop(root, None)
         return held
 
-    def _ask(self, asked: list[str], trust: bool) -> tuple[int, dict[str, Reading | SignalboxError | None]]:
-        """Return the server's time in ms, and what each root answered; roots of nodes that are away are missing."""
+    def _ask(self, asked: list[str], trust: bool) -> tuple[int, dict[str, Reading | SignalboxError | None], int]:
+        """Return the server's time in ms, what each root answered, and how many did not change, so that they were not
+        asked; roots of nodes that are away are missing."""
         began = time.monotonic()
         newest = self._clock + int((began - self._read_at) * 1000)
         known = self._skip_untouched(asked, newest) if trust and self._trusts() else {}
@@ -181,7 +189,7 @@ class SurveyReader:
             translate(failed)
         now = now or newest
         self._clock, self._read_at = now, time.monotonic()
-        return now, known | found
+        return now, known | found, len(known)
 
     def _words(self, roots: Iterable[str], now: int) -> list[str]:
         words = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ from machines.engine.errors import BadInput, EngineUnavailable
 from machines.engine.keys import Keys, Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.publishing.machine_meta import read_policy, refuse_growing
+from machines.engine.rates import QueueRate
 
 from .records import ChunkWriter, Damaged, TransferHeader, read_chunks
 
@@ -197,8 +199,12 @@ def read_settings(caller: Caller, partitions: Sequence[Partition]) -> dict[str, 
     queues = sorted({str(q) for p in partitions for q in caller.command("SMEMBERS", p.queues)})
     rules = {}
     for queue in queues:
-        rows = caller.commands([(p.rules(queue), ("HGETALL", p.rules(queue))) for p in partitions])
-        if found := _merge_rules([_as_dict(row) for row in rows]):
+        keys = [key for p in partitions for key in (p.rules(queue), p.limits(queue))]
+        rows = [_as_dict(row) for row in caller.commands([(key, ("HGETALL", key)) for key in keys])]
+        found = _merge_rules(rows[::2])
+        if groups := {group: json.loads(text) for row in rows[1::2] for group, text in row.items()}:
+            found["groups"] = groups
+        if found:
             rules[queue] = found
     texts = {name: getattr(policy, name) for name in ("rollout", "pin", "withdrawn") if getattr(policy, name)}
     current = int(policy.current.partition(":")[0])
@@ -213,8 +219,7 @@ def _merge_rules(rows: Sequence[dict[str, str]]) -> dict[str, Any]:
     if all("concurrency" in row for row in rows):
         found["concurrency"] = sum(int(row["concurrency"]) for row in rows)
     if all("rate" in row for row in rows):
-        count, _, per = rows[0]["rate"].partition("/")
-        found["rate"] = [int(count), int(per) // len(rows)] if per else None
+        found["rate"] = rate and list(rate) if (rate := QueueRate.decode(rows[0]["rate"], len(rows))) else None
     return found
 
 

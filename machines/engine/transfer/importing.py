@@ -216,10 +216,23 @@ def apply_rules(caller: Caller, catalog: Catalog, machine: str, rules: Any, *, p
     for queue, rule in rules.items() if isinstance(rules, dict) else ():
         if "concurrency" in rule or "rate" in rule:
             rate = rule.get("rate", "")
-            text = None if rate == "" else "none" if rate is None else rates.format_rate(int(rate[0]), int(rate[1]))
+            text = None if rate == "" else "none" if rate is None else str(rates.QueueRate(*map(int, rate)))
             queues.limit(machine, queue, concurrency=rule.get("concurrency"), rate=text, actor=ACTOR, reason=REASON)
         if pauses and "paused" in rule:
             queues.pause(machine, queue, actor=ACTOR, reason=str(rule["paused"].get("reason") or REASON))
+        for group, own in rule.get("groups", {}).items():
+            _apply_group(queues, machine, queue, group, own)
+
+
+def _apply_group(queues: _Queues, machine: str, queue: str, group: str, own: Any) -> None:
+    """Set what one group of a queue has of its own: the texts that ``sb_queue`` stored."""
+    rate = own.get("rate")
+    limits = None if own.get("concurrency") is None else int(own["concurrency"])
+    text = None if rate is None else str(rates.QueueRate.decode(str(rate)) or "none")
+    if limits is not None or text is not None:
+        queues.limit(machine, queue, group=group, concurrency=limits, rate=text, actor=ACTOR, reason=REASON)
+    if "paused" in own:
+        queues.pause(machine, queue, group=group, actor=ACTOR, reason=str(own.get("reason") or REASON))
 
 
 @dataclass(frozen=True, slots=True)

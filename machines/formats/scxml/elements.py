@@ -17,7 +17,7 @@ from machines.formats.text import place
 SCXML = "http://www.w3.org/2005/07/scxml"
 MACHINE_KEYS = (
     *("description", "meta", "events", "history", "retain", "output", "queues", "partitions", "index", "approval"),
-    *("accepts", "schedules", "properties"),
+    *("approvers", "accepts", "schedules", "properties"),
 )
 """Those of a machine that SCXML has no place for: they go along as JSON."""
 

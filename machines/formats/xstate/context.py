@@ -26,13 +26,25 @@ DIALECT = "signalbox"  # the `queryLanguage` of texts whose expressions are ours
 OURS = "signalbox"  # the key below `meta` with what only we understand
 # These keys are kept below `meta`, because no other XState tool knows them.
 MACHINE_KEYS = (
-    *("$schema", "history", "retain", "errors", "machines", "queues", "partitions", "index", "approval", "accepts"),
+    *(
+        "$schema",
+        "history",
+        "retain",
+        "errors",
+        "machines",
+        "queues",
+        "partitions",
+        "index",
+        "approval",
+        "approvers",
+        "accepts",
+    ),
     *("schedules", "properties"),
 )
 STATE_KEYS = ("sla",)
 TRANSITION_KEYS = ("allow",)
 INVOKE_KEYS = (
-    *("queue", "retry", "lease", "timeout", "priority", "delay", "unique"),
+    *("queue", "retry", "lease", "timeout", "priority", "group", "weight", "delay", "unique"),
     *("autoforward", "finalize", "idlocation"),
 )
 VERBS = ("set", "unset", "append", "raise", "send", "cancel", "enqueue", "emit", "log", "if", "foreach", "block")

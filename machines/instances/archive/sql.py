@@ -104,13 +104,18 @@ class Page:
 
 
 class SqlArchive:
-    """Records as rows of ``ArchivedInstance``."""
+    """Records as rows of ``ArchivedInstance``. ``batch``: how many instances are best written at once; ``enabled``:
+    False where nothing is archived."""
 
     batch = 500
     enabled = True
 
+    def _rows(self) -> QuerySet[ArchivedInstance]:
+        return ArchivedInstance.objects.all()
+
     def write(self, records: Sequence[ArchivedRecord]) -> int:
-        """Write all of them or none, in one transaction; return how many are new."""
+        """Write all of them or none, in one transaction; return how many are new. One that was written before is not
+        written again."""
         if not records:
             return 0
         if connection.vendor == "postgresql":
@@ -126,21 +131,25 @@ class SqlArchive:
         return len(written)
 
     def find(self, machine: str, instance: str) -> ArchivedRecord | None:
-        row = ArchivedInstance.objects.filter(machine=machine, instance=instance).order_by("-finished").first()
+        """Return the newest record of an instance."""
+        row = self._rows().filter(machine=machine, instance=instance).order_by("-finished").first()
         return _record(row) if row else None
 
     def find_all(self, machine: str, instance: str) -> list[ArchivedRecord]:
-        return [_record(row) for row in ArchivedInstance.objects.filter(machine=machine, instance=instance)]
+        """Return every record of an instance: one for each time it ended."""
+        return [_record(row) for row in self._rows().filter(machine=machine, instance=instance)]
 
     def find_machines(self, instance: str, machines: Sequence[str]) -> list[str]:
-        rows = ArchivedInstance.objects.filter(machine__in=machines, instance=instance)
+        """List those of these machines that have a record of this instance, by name."""
+        rows = self._rows().filter(machine__in=machines, instance=instance)
         return list(rows.values_list("machine", flat=True).distinct().order_by("machine"))
 
     def search(
         self, machine: str, *, prefix: str = "", state: str = "", since: int | None = None, until: int | None = None,
         limit: int = 50, cursor: str | None = None,
     ) -> Page:  # fmt: skip
-        rows = ArchivedInstance.objects.filter(machine=machine)
+        """List instances that finished from ``since`` on and before ``until`` (ms), the newest first."""
+        rows = self._rows().filter(machine=machine)
         if prefix:
             rows = rows.filter(instance__gte=prefix, instance__lt=prefix + LAST)
         if state:
@@ -159,11 +168,23 @@ class SqlArchive:
         return Page(found[:limit], f"{last.finished}:{last.instance}" if last else None)
 
     def walk(self, machine: str) -> Iterator[ArchivedRecord]:
-        for row in ArchivedInstance.objects.filter(machine=machine).iterator(chunk_size=1000):
+        for row in self._rows().filter(machine=machine).iterator(chunk_size=1000):
             yield _record(row)
 
     def erase(self, machine: str, instance: str) -> int:
-        return remove(ArchivedInstance.objects.filter(machine=machine, instance=instance))
+        return remove(self._rows().filter(machine=machine, instance=instance))
+
+
+class NoArchive(SqlArchive):
+    """Holds nothing: instances go without a copy."""
+
+    enabled = False
+
+    def _rows(self) -> QuerySet[ArchivedInstance]:
+        return ArchivedInstance.objects.none()
+
+    def write(self, records: Sequence[ArchivedRecord]) -> int:
+        return 0
 
 
 def remove(rows: QuerySet[ArchivedInstance]) -> int:

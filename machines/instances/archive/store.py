@@ -1,13 +1,12 @@
-"""The archive of this installation, what every archive can do, and archived instances as the engine would have answered
-while Redis held them."""
+"""The archive of this installation, and archived instances as the engine would have answered while Redis held
+them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -16,69 +15,12 @@ from machines.conf.retention_policy import ARCHIVE_FOLDER
 from machines.connections import get_engine
 from machines.engine import EngineFault, Instance, Step, UnknownInstance
 
-from .sql import ArchivedRecord, DamagedBody, Page, SqlArchive
+from .sql import ArchivedRecord, DamagedBody, NoArchive, SqlArchive
 
+if TYPE_CHECKING:
+    from .parquet import ParquetArchive
 
-class Archive(Protocol):
-    """``batch``: how many instances are best written at once; ``enabled``: False where nothing is archived."""
-
-    batch: int
-    enabled: bool
-
-    def write(self, records: Sequence[ArchivedRecord]) -> int:
-        """Write all of them or none; return how many are new. One that was written before is not written again."""
-
-    def find(self, machine: str, instance: str) -> ArchivedRecord | None:
-        """Return the newest record of an instance."""
-
-    def find_all(self, machine: str, instance: str) -> list[ArchivedRecord]:
-        """Return every record of an instance: one for each time it ended."""
-
-    def find_machines(self, instance: str, machines: Sequence[str]) -> list[str]:
-        """List those of these machines that have a record of this instance, by name."""
-
-    def search(
-        self, machine: str, *, prefix: str = "", state: str = "", since: int | None = None, until: int | None = None,
-        limit: int = 50, cursor: str | None = None,
-    ) -> Page:  # fmt: skip
-        """List instances that finished from ``since`` on and before ``until`` (ms), the newest first."""
-
-    def walk(self, machine: str) -> Iterator[ArchivedRecord]:
-        """Read every record of a machine."""
-
-    def erase(self, machine: str, instance: str) -> int:
-        """Remove the records of an instance; return how many."""
-
-
-class NoArchive:
-    """Holds nothing: instances go without a copy."""
-
-    batch = 500
-    enabled = False
-
-    def write(self, records: Sequence[ArchivedRecord]) -> int:
-        return 0
-
-    def find(self, machine: str, instance: str) -> ArchivedRecord | None:
-        return None
-
-    def find_all(self, machine: str, instance: str) -> list[ArchivedRecord]:
-        return []
-
-    def find_machines(self, instance: str, machines: Sequence[str]) -> list[str]:
-        return []
-
-    def search(
-        self, machine: str, *, prefix: str = "", state: str = "", since: int | None = None, until: int | None = None,
-        limit: int = 50, cursor: str | None = None,
-    ) -> Page:  # fmt: skip
-        return Page([], None)
-
-    def walk(self, machine: str) -> Iterator[ArchivedRecord]:
-        return iter(())
-
-    def erase(self, machine: str, instance: str) -> int:
-        return 0
+Archive: TypeAlias = "SqlArchive | ParquetArchive"
 
 
 def get_archive() -> Archive:

@@ -25,16 +25,15 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
 from machines.approvals import actions as approvals
-from machines.catalog.models import MachineVersion
-from machines.catalog.queries import get_version
+from machines.catalog.queries import find_version
 from machines.connections import get_engine
+from machines.diagrams import EventWords
 from machines.engine import (
     BadPayload,
     EngineUnavailable,
     Instance,
     LookupFailed,
     SignalboxError,
-    UnknownMachine,
 )
 from machines.instances import actions as instances
 from machines.instances.event_forms import EventAction, EventForm, fill_event_form, list_event_actions
@@ -116,7 +115,7 @@ class MachineAdminMixin:
         try:
             instance = get_engine().get(field.machine, field.instance_id(row))
             actor.demand("fire", field.machine, action="fire", instance=instance.id, target=event)
-            form = fill_event_form(version_of(instance), instance, event, request.POST)
+            form = fill_event_form(find_version(instance), instance, event, request.POST)
             if not form.is_valid():
                 return self._page(request, row, form, status=400)
             return self._send(request, row, instance, form)
@@ -193,19 +192,13 @@ class MachineAdminMixin:
         except (EngineUnavailable, LookupFailed) as away:
             return panel | {"problem": panel["problem"] or f"{away.message} ({away.code})"}
         timed_steps = [(step, datetime.fromtimestamp(step.at / 1000, tz=UTC)) for step in steps]
-        return panel | {"instance": instance, "steps": timed_steps, "state": instance.state}
+        version = find_version(instance)
+        words = EventWords(version.outline if version else None)
+        return panel | {"instance": instance, "steps": timed_steps, "words": words, "state": instance.state}
 
 
 def _list_event_actions(field: Any, instance: Instance, user: Any, submitted: EventForm | None) -> list[EventAction]:
     """Return the events that the state takes and this user may fire; and the one that was just tried."""
     names = {event.name for event in reading.available(field, instance.id, user)}
-    found = list_event_actions(version_of(instance), instance, submitted)
+    found = list_event_actions(find_version(instance), instance, submitted)
     return [action for action in found if action.event.name in names or action.submitted]
-
-
-def version_of(instance: Instance) -> MachineVersion | None:
-    """Return the version that an instance runs; None where nobody has its definition any more."""
-    try:
-        return get_version(instance.machine, instance.version)
-    except UnknownMachine:
-        return None

@@ -205,6 +205,15 @@ class Projection:
             return self.look()
         return False
 
+    def finish(self) -> None:
+        """Write what nobody has written yet, and leave the fields to other workers."""
+        try:
+            while self.once():
+                pass
+        finally:
+            for held in self._locks.values():
+                held.release()
+
     def pause(self) -> float:
         if not self._readers:
             return self.NONE

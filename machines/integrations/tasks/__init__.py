@@ -11,11 +11,12 @@ Works with ``django.tasks`` (Django 6) and with its backport ``django_tasks``. T
 - ``declarations``: the tasks that this process has declared, each a handler of its workers
 - ``execution``: running a task, and what a worker does at its start; ``current_job``
 - ``results``: what is known of a task, from its job and after it
+- ``flows``: chains, groups and chords of tasks, each a statechart
 - ``handover``, ``celery``, ``dramatiq``: jobs of invokes that workers of these run
 - ``checks``: system checks
 
-This module imports the framework only when ``SignalboxBackend`` is asked for: other programs import a module ``tasks``
-of each installed app.
+This module imports the framework only when the backend or a part of a flow is asked for: other programs import a
+module ``tasks`` of each installed app.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from .current_job import get_job
 
 if TYPE_CHECKING:
     from .backend import SignalboxBackend
+    from .flows import PREVIOUS, call, chain, chord, get_flow, group
 
-__all__ = ["SignalboxBackend", "get_job"]
+FLOWS = ("PREVIOUS", "call", "chain", "chord", "get_flow", "group")
+__all__ = ["PREVIOUS", "SignalboxBackend", "call", "chain", "chord", "get_flow", "get_job", "group"]
 
 
 def __getattr__(name: str) -> Any:
@@ -35,4 +38,8 @@ def __getattr__(name: str) -> Any:
         from .backend import SignalboxBackend
 
         return SignalboxBackend
+    if name in FLOWS:
+        from . import flows
+
+        return getattr(flows, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from datetime import timedelta
 from functools import cached_property, partial
@@ -61,7 +62,7 @@ class SignalboxBackend(BaseTaskBackend):
             path = declarations.get_path(task)
             raise InvalidTask(f"{path} is declared for TASKS[{declared!r}], another backend: workers do not have it")
         result = results.make_result(task, self.alias, args, kwargs)
-        job = self._make_job(task, results.describe_task(result))
+        job = self._make_job(task, results.describe_task(result), self.find_group(task, args, kwargs))
         if self.job_options.on_commit:
             build_arguments(job)  # what does not fit is refused here, not after the commit
             transaction.on_commit(partial(self._put, result, job))
@@ -69,7 +70,16 @@ class SignalboxBackend(BaseTaskBackend):
             self._put(result, job)
         return result
 
-    def _make_job(self, task: Task, payload: dict[str, Any]) -> Enqueue:
+    def find_group(self, task: Task, args: Any, kwargs: Any) -> str | None:
+        """Return the value of the argument that the option ``group`` names, as text; None where there is none."""
+        name = self.job_options.group
+        if not name:
+            return None
+        given = inspect.signature(task.func).bind_partial(*(() if not task.takes_context else (None,)), *args, **kwargs)
+        value = given.arguments.get(name)
+        return None if value is None else str(value)
+
+    def _make_job(self, task: Task, payload: dict[str, Any], group: str | None) -> Enqueue:
         return Enqueue(
             MACHINE,
             declarations.get_handler_name(payload["task"]),
@@ -77,6 +87,7 @@ class SignalboxBackend(BaseTaskBackend):
             task.queue_name,
             priority=convert_priority(task.priority),
             delay=get_delay(task),
+            group=group,
             **self.job_options.job,
         )
 

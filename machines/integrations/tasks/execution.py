@@ -12,6 +12,7 @@ from typing import Any
 from django.dispatch import Signal
 from django.utils import timezone
 
+from machines.catalog.builtin_machines import FLOW
 from machines.engine import errors
 from machines.worker import Job
 from machines.worker.failure import list_bases
@@ -58,10 +59,15 @@ class Attempt:
         args = list(self.result.args)
         return [TaskContext(task_result=self.result), *args] if self.result.task.takes_context else args
 
-    def succeed(self, value: Any) -> None:
-        """Keep what the task returned. Raises ResultRefused."""
-        value = results.write_success(self._job, self._payload, self.result, value)
+    def succeed(self, value: Any) -> Any:
+        """Keep what the task returned: in a record of its own, and of a task of a flow as the result of the job, which
+        is returned. Raises ResultRefused."""
+        if is_flow := self._job.machine != MACHINE:
+            value = results.check_value(value)
+        else:
+            value = results.write_success(self._job, self._payload, self.result, value)
         results.set_fields(self.result, status=TaskResultStatus.SUCCESSFUL, _return_value=value)
+        return value if is_flow else None
 
     def fail(self, error: BaseException) -> bool:
         """Keep why the attempt failed; tell whether it was the last."""
@@ -77,14 +83,14 @@ class Attempt:
         return isinstance(error, errors.LeaseLost) and error.job == self._job.id
 
 
-def run(task: Task, job: Job) -> None:
-    """Run a plain function."""
+def run(task: Task, job: Job) -> Any:
+    """Run a plain function, and return the result of the job."""
     attempt = Attempt(task, job)
     said = {"sender": attempt.sender, "task_result": attempt.result}
     task_started.send_robust(**said)
     token = current.set(job)
     try:
-        attempt.succeed(task.func(*attempt.arguments, **attempt.result.kwargs))
+        value = attempt.succeed(task.func(*attempt.arguments, **attempt.result.kwargs))
     except (Exception, SystemExit) as error:
         if not attempt.is_lost(error) and attempt.fail(error):
             task_finished.send_robust(**said)
@@ -92,16 +98,17 @@ def run(task: Task, job: Job) -> None:
     finally:
         current.reset(token)
     task_finished.send_robust(**said)
+    return value
 
 
-async def run_async(task: Task, job: Job) -> None:
-    """Run a coroutine."""
+async def run_async(task: Task, job: Job) -> Any:
+    """Run a coroutine, and return the result of the job."""
     attempt = await asyncio.to_thread(Attempt, task, job) if job.attempt > 1 else Attempt(task, job)
     said = {"sender": attempt.sender, "task_result": attempt.result}
     await _send(task_started, said)
     token = current.set(job)
     try:
-        attempt.succeed(await task.func(*attempt.arguments, **attempt.result.kwargs))
+        value = attempt.succeed(await task.func(*attempt.arguments, **attempt.result.kwargs))
     except (Exception, SystemExit) as error:
         if not attempt.is_lost(error) and attempt.fail(error):
             await _send(task_finished, said)
@@ -109,6 +116,7 @@ async def run_async(task: Task, job: Job) -> None:
     finally:
         current.reset(token)
     await _send(task_finished, said)
+    return value
 
 
 async def _send(signal: Signal, said: dict[str, Any]) -> None:
@@ -132,12 +140,12 @@ def prepare() -> None:
 def add_handler(path: str, task: Task) -> None:
     if iscoroutinefunction(task.func):
 
-        async def handle(job: Job) -> None:
-            await run_async(task, job)
+        async def handle(job: Job) -> Any:
+            return await run_async(task, job)
     else:
 
-        def handle(job: Job) -> None:  # type: ignore[misc]
-            run(task, job)
+        def handle(job: Job) -> Any:  # type: ignore[misc]
+            return run(task, job)
 
     handle.__module__, handle.__qualname__ = task.func.__module__, task.func.__qualname__
-    handlers.handler(declarations.get_handler_name(path), queue=False, machine=MACHINE)(handle)
+    handlers.handler(declarations.get_handler_name(path), queue=False, machine=MACHINE, family=FLOW)(handle)

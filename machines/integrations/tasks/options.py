@@ -12,9 +12,9 @@ from machines.engine import Engine, SignalboxError
 from machines.engine.jobs.records import Enqueue, build_arguments
 
 MACHINE = "django_tasks"
-OF_JOBS = ("attempts", "backoff", "lease", "timeout", "jitter", "stop")
-MODULES, ON_COMMIT = "modules", "on_commit"
-KNOWN = (*OF_JOBS, MODULES, ON_COMMIT)
+OF_JOBS = ("attempts", "backoff", "lease", "timeout", "jitter", "stop", "weight")
+MODULES, ON_COMMIT, GROUP = "modules", "on_commit", "group"
+KNOWN = (*OF_JOBS, MODULES, ON_COMMIT, GROUP)
 NO_RESULT = "ResultRefused"  # an exception that another attempt would raise again
 
 
@@ -25,11 +25,13 @@ class InvalidOptions(ValueError):
 @dataclass(frozen=True, slots=True)
 class Options:
     """``job``: arguments of ``Engine.enqueue``; ``modules``: those that declare tasks, beside ``tasks`` of each app;
-    ``on_commit``: whether tasks wait for the transaction around ``enqueue``."""
+    ``on_commit``: whether tasks wait for the transaction around ``enqueue``; ``group``: the argument of a task whose
+    value is the group of its job, "" for none."""
 
     job: Mapping[str, Any] = field(default_factory=dict)
     modules: tuple[str, ...] = ()
     on_commit: bool = False
+    group: str = ""
 
 
 def read_options(given: object) -> Options:
@@ -41,6 +43,9 @@ def read_options(given: object) -> Options:
     modules = given.get(MODULES, ())
     if not isinstance(modules, list | tuple) or not all(isinstance(name, str) for name in modules):
         raise InvalidOptions("OPTIONS: modules is a list of names of modules")
+    group = given.get(GROUP, "")
+    if not isinstance(group, str) or (group and not group.isidentifier()):
+        raise InvalidOptions("OPTIONS: group is the name of an argument of the tasks")
     job = {name: given[name] for name in OF_JOBS if name in given}
     for name in ("jitter", ON_COMMIT):
         if not isinstance(given.get(name, True), bool):
@@ -51,7 +56,7 @@ def read_options(given: object) -> Options:
         build_arguments(Enqueue(MACHINE, "task", **job))
     except SignalboxError as error:
         raise InvalidOptions(f"OPTIONS: {error}") from None
-    return Options(job, tuple(modules), given.get(ON_COMMIT, False))
+    return Options(job, tuple(modules), given.get(ON_COMMIT, False), group)
 
 
 def publish(engine: Engine) -> None:

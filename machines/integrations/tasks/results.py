@@ -216,7 +216,7 @@ def write_error(job: WorkerJob, error: BaseException) -> TaskError:
 
 def write_success(job: WorkerJob, payload: Mapping[str, Any], result: TaskResult, value: Any) -> Any:
     """Keep what a task returned for as long as the settings say; return it as JSON has it. Raises ResultRefused."""
-    value, taken = _check_value(value), job.taken
+    value, taken = check_value(value), job.taken
     record = {
         "payload": payload,
         "queue": taken.queue,
@@ -233,7 +233,8 @@ def write_success(job: WorkerJob, payload: Mapping[str, Any], result: TaskResult
     return value
 
 
-def _check_value(value: Any) -> Any:
+def check_value(value: Any) -> Any:
+    """Return what a task returned as JSON has it. Raises ResultRefused."""
     try:
         value = normalize_json(value)
         text = json.dumps(value, allow_nan=False)

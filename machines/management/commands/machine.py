@@ -23,7 +23,7 @@ from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
-from machines.management import migrating, publishing, reconciliation, scenarios, stored_keys, transfers, versions
+from machines.management import erasure, migrating, publishing, reconciliation, scenarios, transfers, versions
 from machines.management.publishing import add_user_argument, find_actor, publish
 from machines.management.verbs import add_verb, add_verbs
 from machines.testing.scenarios import schema as scenario_schema
@@ -289,10 +289,6 @@ VERBS: Mapping[str, Verb] = {
         publishing.add_arguments, publishing.run,
     ),
     "list": Verb("print every machine with its version and its number of instances", _take_nothing, Command._list),
-    "inspect": Verb(
-        "print every key that Redis holds of an instance, with its size",
-        stored_keys.add_inspect_arguments, stored_keys.inspect_instance,
-    ),
     "diagram": Verb("draw a definition", _add_diagram_arguments, Command._diagram),
     "import": Verb(
         "convert a file of any format to a definition; or import an exported machine",
@@ -329,7 +325,7 @@ VERBS: Mapping[str, Verb] = {
     ),
     "erase": Verb(
         "erase one person's data everywhere, and search for the rest",
-        stored_keys.add_erase_arguments, stored_keys.erase_data,
+        erasure.add_erase_arguments, erasure.erase_data,
     ),
     "reconcile": Verb(
         "compare the rows of a bound model with the machine's instances, and mend",

@@ -13,7 +13,7 @@ from machines.conf import conf
 from machines.conf.database import keep_files_open
 from machines.conf.project import WORKER_TAG
 from machines.connections import get_engine, get_pattern
-from machines.duties import make_exclusive_duties, make_shared_duties
+from machines.duties import make_exclusive_duties, make_shared_duties, write_columns
 from machines.patterns import Locks
 from machines.signals import send_failure
 from machines.worker.command.command import add_arguments, list_arguments, read_names, read_options, run_worker
@@ -57,6 +57,8 @@ class Command(BaseCommand):
             write=self.stdout.write,
             on_failure=send_failure,
         )
+        if options.once or options.drain:  # it has no duties; a script that goes on afterwards reads rows
+            write_columns(get_engine())
 
 
 def _scheduler(options: Options) -> Scheduler:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 
 from machines.engine import Engine, errors
@@ -36,6 +37,7 @@ class LeaseRecovery:
         self._left = 0  # partitions to sweep at once
         self._pause = pause
         self._last = ""  # the root that was swept last
+        self._sorted: tuple[object, list[str]] | None = None  # the shares, and their roots in order
 
     def once(self) -> bool:
         """Make one pass over some partitions: expired leases are taken back and due retries released. Says whether
@@ -60,9 +62,11 @@ class LeaseRecovery:
     def _choose(self) -> list[tuple[str, int]]:
         """Return the next partitions after those of the last pass."""
         own = self._shares.own
-        roots = sorted(own)
-        later = [root for root in roots if root > self._last]
-        chosen = [*later, *(root for root in roots if root <= self._last)][:MOST]
+        if self._sorted is None or self._sorted[0] is not own:
+            self._sorted = own, sorted(own)
+        roots = self._sorted[1]
+        first = bisect_right(roots, self._last)
+        chosen = [*roots[first : first + MOST], *roots[:first]][:MOST]
         self._last = chosen[-1] if chosen else ""
         return [own[root] for root in chosen]
 

@@ -7,6 +7,7 @@ import random
 import time
 
 from machines.engine import Engine, errors
+from machines.engine.storage import Storage
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ class IndexBuilder:
 
     def _fill_all(self) -> bool:
         filled, self._waits = False, False
-        for machine in self._engine.machines():
+        for machine in self._list_incomplete():
             try:
                 count = self._engine.fill_indexes(machine)
             except (errors.EngineFault, errors.LookupFailed) as fault:
@@ -44,6 +45,17 @@ class IndexBuilder:
                 filled = True
                 log.info("the indexes of %s hold all instances now: %d looked at", machine, count)
         return filled
+
+    def _list_incomplete(self) -> list[str]:
+        """List the machines whose first partition names an index that is not filled, in one round trip; all of them
+        where one cannot be read."""
+        names = self._engine.machines()
+        metas = [self._engine.keys.partition(name).meta for name in names]
+        try:
+            answers = Storage(self._engine.client).commands([(meta, ("HGET", meta, "by")) for meta in metas])
+        except (errors.EngineFault, errors.EngineUnavailable):
+            return list(names)
+        return [name for name, indexes in zip(names, answers, strict=True) if ":0" in (indexes or "")]
 
     def pause(self) -> float:
         """Vary the pause: workers that were started together need not look together."""

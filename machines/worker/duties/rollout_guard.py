@@ -56,7 +56,7 @@ class RolloutGuard:
     def _read_machines(self) -> None:
         rollouts = self._engine.rollouts(recent=True)
         self._watched = [name for name, each in rollouts.items() if each.under_way and each.guard is not None]
-        roots = self._engine.wakeups.roots(self._engine.recent_versions())
+        roots = self._engine.wakeups.recent_roots()
         self._unsettled |= {roots[root][0] for root in self._changes.find(roots)}
         self._unsettled = set(self._engine.unsettled_machines(self._unsettled))
         for machine in sorted(self._unsettled):

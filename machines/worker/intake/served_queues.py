@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -15,7 +14,6 @@ log = logging.getLogger(__name__)
 
 PEEK = 50  # jobs of a queue that nothing feeds that are looked at for one this worker has a handler for
 SOME = 50  # partitions whose lists of queues are read in one look
-REREAD = 300.0  # seconds after which all versions are read, whatever the catalog's revision says
 MEET = 5.0  # seconds
 MOST_POSSIBLE = 500  # bells of queues that may never be: past that they are found by looking, half a minute later
 
@@ -49,8 +47,6 @@ class ServedQueues:
         self._feeds: dict[tuple[str, int], Feeds] = {}
         self._current: dict[str, str] | None = None
         self._unknown: frozenset[str] = frozenset()
-        self._revision = ""
-        self._read = -float("inf")
         self._last = ""  # the machine whose list of queues was read last
         self._fed_queues: dict[ServedQueue, set[str]] = {}
         self._met: dict[ServedQueue, float] = {}  # queues for other workers, and when they were looked into
@@ -65,7 +61,8 @@ class ServedQueues:
         """Look at what is published, and with ``names`` at some of the queues that nothing feeds; return whether that
         changed which queues are served. Without ``news`` all versions are read only when the list of machines changed,
         or after some minutes."""
-        before, current = self.heard, self._read_versions(news)
+        before = self.heard
+        current = self._engine.current_versions() if news else self._engine.recent_versions()
         changed, bare = current != self._current, self._bare
         added: set[str] = set()
         if changed:
@@ -85,15 +82,6 @@ class ServedQueues:
         if changed or self._bare != bare:
             self._choose(fed)
         return self.heard != before
-
-    def _read_versions(self, news: bool) -> dict[str, str]:
-        """Read machine -> current version; one cheap command where neither news nor time asks for more."""
-        revision, now = self._engine.catalog_revision(), time.monotonic()
-        if news or self._current is None or revision != self._revision or now - self._read >= REREAD:
-            current = self._engine.current_versions()
-            self._revision, self._read = revision, now
-            return current
-        return self._current
 
     def _next_machines(self, current: Mapping[str, str]) -> set[str]:
         """Return the machines whose lists of queues are read this time: some, and all of them in turn."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import is_live, log_in
@@ -20,6 +21,15 @@ def test_an_event_is_fired_by_its_button(page, engine, waiting):
     expect(page.get_by_text("entitle: Waiting → Active, revision 3")).to_be_visible()
     expect(page.locator("div.head .lit")).to_have_text("Active")
     assert engine.history("activation", waiting.id)[0].actor == "alice"
+
+
+def test_fields_of_a_new_instance_are_no_wider_than_can_be_read(page, waiting):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto("/machines/activation/")
+    page.get_by_text("New instance", exact=True).click()
+    form = page.locator("#create form")
+    expect(form.get_by_label("reason")).to_be_visible()
+    assert all(field.bounding_box()["width"] <= 46 * 16 for field in form.locator("input:visible").all())
 
 
 def test_a_button_pressed_twice_fires_once(page, engine, waiting):
@@ -144,3 +154,17 @@ def test_while_the_network_is_away_the_form_stays_and_can_be_sent_again(chromium
         page.get_by_role("button", name="Fire entitle").click()
         expect(page.locator("div.head .lit")).to_have_text("Active")
     assert engine.get("activation", waiting.id).data["token"] == "MTOB1J"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_new_instance_is_made_above_the_diagram_and_retention_is_folded_at_the_end(page, waiting, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/machines/activation/")
+    create, diagram = page.locator("#create"), page.get_by_role("region", name="Diagram", exact=True)
+    assert create.bounding_box()["y"] < diagram.bounding_box()["y"]
+    expect(page.locator("#retention:not([open])")).to_be_visible()
+    assert page.locator(".rail > *").last.get_attribute("id") == "retention"
+    create.locator("summary").click()
+    page.locator("#create-id").fill("by-hand")
+    create.get_by_role("button", name="Create").click()
+    page.wait_for_url("**/instances/by-hand/**")

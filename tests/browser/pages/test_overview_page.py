@@ -54,9 +54,54 @@ def test_counts_and_the_bar_of_states_are_live_and_told_on_focus(page, engine, f
     expect(row.locator("[data-total]")).to_have_text("2")
     expect(row.locator("rect[data-state=Open]").first).to_have_attribute("width", re.compile(r"^50(\.0+)?$"))
     bar = row.get_by_role("link", name="states of door: Shut 1, Open 1")
+    expect(row.locator(".tip")).to_contain_text("Shut 1")
+    engine.create("door", "three")
+    engine.fire("door", "three", "open")
+    engine.fire("door", "one", "open")
+    expect(row.locator(".tip .block", has_text="Shut")).to_be_hidden()
+    bar = row.get_by_role("link", name="states of door: Shut 0, Open 3")
     bar.focus()
-    expect(row.locator(".tip")).to_be_visible()
-    expect(row.locator(".tip")).to_contain_text("Shut")
+    expect(row.locator(".tip .block", has_text="Shut")).to_be_visible()
+
+
+GREY = """() => [...document.querySelectorAll('.machines rect')].every((part) => {
+  const [red, green, blue] = getComputedStyle(part).fill.match(/[\\d.]+/g).map(Number);
+  return Math.max(red, green, blue) - Math.min(red, green, blue) < (Math.max(red, green, blue) > 1 ? 32 : 0.125);
+})"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_states_without_trouble_are_neutral_and_a_legend_names_them(as_, engine, fleet, theme):
+    page = as_("viewer", color_scheme=theme)
+    legend = page.locator("tr[data-machine=door] .tip")
+    expect(legend.get_by_text("Shut")).to_be_visible()
+    bar = page.locator("tr[data-machine=door] .bar-of-states").bounding_box()
+    assert legend.bounding_box()["y"] + legend.bounding_box()["height"] <= bar["y"] + bar["height"] + 1
+    assert page.evaluate(GREY)
+
+
+@pytest.mark.parametrize("width", [1400, 1280, 900, 390])
+def test_no_panel_stands_alone_beside_a_blank(as_, engine, fleet, width):
+    kill(engine)
+    page = as_("supervisor", viewport={"width": width, "height": 900})
+    last = page.locator(".sides > section").last.bounding_box()
+    whole = page.locator(".sides").bounding_box()
+    assert last["x"] + last["width"] == pytest.approx(whole["x"] + whole["width"], abs=1)
+
+
+def test_a_queue_comes_with_its_first_job_and_stays_where_it_is(page, engine, fleet):
+    page.goto("/")
+    is_live(page)
+    (queue,) = engine.queues("mender")
+    row = page.locator(f"[data-queue='mender/{queue}']")
+    expect(page.get_by_text("No jobs wait, run or are dead.")).to_be_visible()
+    kill(engine)
+    expect(row.locator("[data-place=dead]")).to_have_text("1")
+    engine.redrive("mender", queue, actor="alice", reason="mended")
+    (job,) = engine.take("mender", queue, "w")
+    engine.complete(job)
+    expect(page.locator("[data-sum=dead]")).to_have_text("0")
+    expect(row.locator("[data-place=dead]")).to_have_text("0")
 
 
 def test_on_a_phone_the_table_is_a_list_that_says_the_same(as_, engine, fleet):
@@ -73,6 +118,19 @@ def test_on_a_phone_the_table_is_a_list_that_says_the_same(as_, engine, fleet):
     assert last["y"] + last["height"] <= boxes[1]["y"] + 1, "no row lies on another"
 
 
+def test_actions_of_an_alarm_are_small_and_stand_at_the_right_in_its_line(as_, engine, fleet):
+    kill(engine)
+    page = as_("supervisor", viewport={"width": 1280, "height": 900})
+    page.goto("/alarms/")
+    line = page.locator("[data-alarm='dead:mender/mend']")
+    text, button = (each.bounding_box() for each in (line.locator(".what > a"), line.locator(".manage button").first))
+    assert button["x"] > text["x"] + text["width"]
+    assert button["height"] <= 28
+    assert abs(button["y"] + button["height"] / 2 - text["y"] - text["height"] / 2) < 12
+    line.get_by_text("Snooze or assign").click()
+    expect(line.get_by_label("reason")).to_be_visible()
+
+
 def test_the_wall_follows_the_fleet(page, engine, fleet):
     page.goto("/wall/")
     expect(page.locator("[data-wall-status]")).to_have_text("Live")
@@ -80,6 +138,10 @@ def test_the_wall_follows_the_fleet(page, engine, fleet):
     kill(engine)
     expect(page.locator(".tile").first).to_contain_text("mender")
     expect(page.locator(".tile").first).to_contain_text("dead")
+
+
+BAND = """() => { const band = document.createElement("p"); band.className = "environment"; band.textContent = "test";
+    document.querySelector("main").prepend(band); }"""
 
 
 def test_the_wall_says_that_it_is_stale(page, fleet):
@@ -92,6 +154,9 @@ def test_the_wall_says_that_it_is_stale(page, fleet):
     page.clock.fast_forward(45_000)
     expect(cover).to_be_visible()
     expect(cover).to_contain_text("STALE")
+    page.evaluate(BAND)
+    band = page.locator(".environment").bounding_box()
+    assert band["y"] + band["height"] <= cover.bounding_box()["y"] + 1
     expect(page.locator("[data-wall-status]")).to_have_text("Stale")
     page.unroute("**/wall/")
     page.clock.fast_forward(15_000)

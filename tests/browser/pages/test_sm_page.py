@@ -63,7 +63,8 @@ def test_the_pages_fit_and_nothing_complains(as_, engine, prefix, order, theme, 
 def test_a_machine_is_found_moved_and_forced(as_, engine, order, scripts):
     page = as_("supervisor", "sue", java_script_enabled=scripts)
     page.goto("/")
-    page.get_by_label("Open a state machine by key").fill(order)
+    page.get_by_role("link", name="State machines by key").click()
+    page.get_by_label("key", exact=True).fill(order)
     page.get_by_role("button", name="Open").click()
     expect(page.locator("h1")).to_have_text(order)
     expect(page.locator(".sb-diagram .current")).to_have_attribute("data-state", "paid")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from machines.catalog.publishing import adopt
 from machines.models import Draft
 from tests.browser.accessibility import violations
 from tests.browser.conftest import log_in
@@ -80,6 +81,13 @@ def text_of(page: Page) -> str:
     )
 
 
+def test_the_diagram_is_there_before_the_first_script(as_, lamp):
+    adopt(lamp)
+    page = as_("publisher", "sue", java_script_enabled=False)
+    page.goto("/machines/lamp/edit/")
+    expect(page.locator(".picture .state[data-state=off]")).to_be_visible()
+
+
 def test_typing_shows_findings_and_a_new_diagram(studio: Page):
     expect(studio.locator("[data-counts]")).to_have_text("no findings")
     write(studio, json.dumps(LAMP, indent=2).replace('"target": "on"', '"target": "onn"'))
@@ -100,9 +108,18 @@ def test_typing_key_by_key_keeps_up(studio: Page):
     assert json.loads(text_of(studio))["description"] == "it shines"
 
 
-def test_a_click_in_the_diagram_leads_to_the_text_and_back(studio: Page):
+SELECTED = "() => getSelection().toString()"
+
+
+def test_a_click_in_the_diagram_selects_the_text_and_back(studio: Page):
+    studio.locator(".picture .transition[data-source=on] .label").first.click()
+    expect(studio.locator(".cm-selectionBackground")).not_to_have_count(0)
+    studio.keyboard.press("Enter")
+    assert studio.evaluate(SELECTED) == '"press": "off"'
     studio.locator(".picture .state[data-state=on]").click()
     expect(studio.locator(".cm-activeLine")).to_contain_text('"on": {')
+    studio.keyboard.press("Enter")
+    assert json.loads("{" + studio.evaluate(SELECTED) + "}") == {"on": LAMP["states"]["on"]}
     expect(studio.locator(".picture .state[data-state=on]")).to_have_class(re.compile("pointed"))
     studio.locator(".cm-line", has_text='"target": "on"').click()
     expect(studio.locator(".picture .transition[data-source=off]")).to_have_class(re.compile("pointed"))
@@ -126,6 +143,52 @@ def test_states_are_suggested_for_a_target(studio: Page):
     assert json.loads(text_of(studio))["states"]["off"]["on"]["press"]["target"] == "on"
 
 
+def test_a_key_is_suggested_with_its_meaning_and_begun_with_its_value(studio: Page):
+    line = studio.locator(".cm-line", has_text='"id"')
+    line.click()
+    studio.keyboard.press("End")
+    studio.keyboard.type('\n"inv')
+    listed = studio.locator(".cm-tooltip-autocomplete li[aria-selected]")
+    expect(listed.locator(".cm-completionLabel")).to_have_text("invoke")
+    expect(studio.locator(".cm-completionInfo")).to_have_text("What runs as long as the instance does.")
+    studio.wait_for_timeout(200)  # in its first 75 ms a list takes no key
+    studio.keyboard.press("Enter")
+    studio.keyboard.type("wire")
+    expect(studio.locator("[data-counts]")).to_have_text("no findings")
+    assert json.loads(text_of(studio))["invoke"] == {"src": "wire"}
+
+
+@pytest.mark.parametrize("format", ["json", "yaml"])
+def test_the_meaning_of_a_key_is_shown_under_the_pointer(studio: Page, format: str):
+    if format == "yaml":
+        studio.get_by_role("button", name="YAML").click()
+        expect(studio.locator(".cm-line", has_text="initial: ")).to_be_visible()
+    hover_word(studio, "target")
+    meaning = studio.locator(".cm-tooltip .meaning")
+    expect(meaning).to_contain_text("target The next state")
+    hover_word(studio, "initial")
+    expect(meaning).to_contain_text("initial The state a new instance starts in")
+
+
+def hover_word(page: Page, word: str) -> None:
+    box = page.locator(".cm-content").evaluate(
+        """(content, word) => {
+          const walk = document.createTreeWalker(content, NodeFilter.SHOW_TEXT);
+          while (walk.nextNode()) {
+            const at = walk.currentNode.data.indexOf(word);
+            if (at < 0) continue;
+            const range = document.createRange();
+            range.setStart(walk.currentNode, at);
+            range.setEnd(walk.currentNode, at + word.length);
+            return range.getBoundingClientRect().toJSON();
+          }
+        }""",
+        word,
+    )
+    page.mouse.move(0, 0)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=3)
+
+
 def test_what_is_typed_becomes_a_draft(studio: Page):
     write(studio, json.dumps(LAMP | {"description": "dimmed"}, indent=2))
     expect(studio.locator("[data-saved]")).to_contain_text("Saved: draft")
@@ -145,7 +208,12 @@ def test_two_people_in_one_draft_are_a_conflict_and_no_text_is_lost(as_, studio:
     settled(other)
     write(other, json.dumps(LAMP | {"description": "by pat"}, indent=2))
     expect(other.locator("[data-saved]")).to_contain_text("revision 2")
-    expect(other.locator("[data-others-text]")).to_contain_text("sue")
+    expect(other.locator("[data-others-text]")).to_contain_text("sue (draft")
+    other.locator(".cm-line", has_text='"press": "off"').click()
+    expect(studio.locator("[data-others-text]")).to_contain_text("state on", timeout=10_000)  # less than a round
+    expect(studio.locator("[data-others-text]")).to_contain_text(re.compile(r"pat \(draft \d+, line \d+, state on\)"))
+    expect(studio.locator("[data-others-text]")).to_contain_text("pat saved a newer text of this draft")
+    expect(studio.locator(".picture .state.theirs")).to_have_attribute("data-state", "on")
     write(studio, json.dumps(LAMP | {"description": "by sue again"}, indent=2))
     notice = studio.locator("[data-conflict]")
     expect(notice).to_contain_text("pat changed this draft meanwhile")

@@ -11,8 +11,9 @@ from typing import Any
 import redis
 
 from machines.engine import Engine
-from machines.server import Cluster, Node
+from machines.server import Node
 from machines.server.cluster import free_ports
+from tests.clusters import Cluster
 
 NODES = 3
 NODE_TIMEOUT = 5.0  # seconds: nodes of a busy machine are silent for a while

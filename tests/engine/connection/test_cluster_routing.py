@@ -18,8 +18,8 @@ from machines.engine.connection.cluster_routing import find_slot
 from machines.engine.keys import choose_partition
 from machines.engine.sm_commands import shim
 from machines.patterns import Throttle
-from machines.server import Cluster
 from tests.cases import for_each
+from tests.clusters import Cluster
 from tests.engine.builders import door, errand, publish
 from tests.engine.instances.racing import in_a_child
 

@@ -7,7 +7,7 @@ import pytest
 from machines.engine import Engine, EngineUnavailable, Instance
 from machines.engine.connection.cluster_routing import find_slot
 from machines.engine.jobs.records import WorkerInfo
-from machines.server import Cluster
+from tests.clusters import Cluster
 from tests.engine.builders import errand, publish
 
 from .clusters import eventually

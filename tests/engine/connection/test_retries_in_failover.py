@@ -11,7 +11,7 @@ import pytest
 
 from machines.engine import AsyncEngine, Engine, EngineUnavailable
 from machines.engine.connection.cluster_routing import find_slot
-from machines.server import Cluster
+from tests.clusters import Cluster
 from tests.engine.builders import machine, publish
 
 LONG = 90.0  # seconds: a busy machine takes its time to elect

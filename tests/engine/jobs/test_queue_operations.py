@@ -1,4 +1,4 @@
-"""What operators do with the jobs of a queue: purge, re-drive, run now, withdraw; and pages of them."""
+"""What operators do with the jobs of a queue: purge, retry, run now, withdraw; and pages of them."""
 
 import pytest
 

@@ -96,9 +96,10 @@ def test_an_instance_has_at_most_a_thousand_timers(engine):
     with unchanged(engine), pytest.raises(Refused, match="an instance has at most 1000 timers"):
         engine.fire("sender", "x", "go", {"n": 2}, now=NOW)
     assert len(engine.fire("sender", "x", "go", {"n": 1}, now=NOW).timers) == 1000
-    fired = iter(lambda: engine.tick("sender", now=NOW + 100), 0)
-    assert sum(fired) == 1000
-    assert len(engine.get("sender", "x").data["got"]) == 1000
+    fired = engine.tick("sender", now=NOW + 100)
+    assert fired > 0
+    instance = engine.get("sender", "x")
+    assert (len(instance.data["got"]), len(instance.timers)) == (fired, 1000 - fired)
 
 
 def test_the_timers_of_an_instance_have_a_size_together(engine):

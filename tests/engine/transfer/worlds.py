@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from machines.engine import Engine
@@ -71,6 +72,8 @@ def fill(engine: Engine, count: int = 12) -> list[str]:
         engine.fail(job, "no money", kind="Poor", now=NOW + 500)
     engine.pause("order", "letter", actor="ann", reason="no stamps", now=NOW)
     engine.limit("order", "charge", concurrency=16, rate="10/s", actor="ann", reason="slow")
+    engine.limit("order", "charge", group="acme", concurrency=3, rate="5/s burst 20", actor="ann", reason="slow")
+    engine.pause("order", "charge", group="idle", actor="ann", reason="asked")
     return ids
 
 
@@ -92,7 +95,19 @@ def describe(engine: Engine, ids: list[str]) -> dict[str, Any]:
     found["stats"] = {
         name: (s.depth, s.died, s.taken, s.rate, s.concurrency, bool(s.paused)) for name, s in stats.items()
     }
+    found["groups"] = _list_group_limits(engine)
     found["errors"] = sorted(i.id for i in engine.find("order", error="Poor"))
+    return found
+
+
+def _list_group_limits(engine: Engine) -> list[dict[str, Any]]:
+    """List what groups of the queue have of their own: the same on each partition."""
+    found: list[dict[str, Any]] = []
+    for partition in engine._catalog.partitions("order"):
+        stored = {str(g): json.loads(own) for g, own in engine.client.hgetall(partition.limits("charge")).items()}
+        own = {g: (row.get("concurrency"), row.get("rate"), "paused" in row) for g, row in stored.items()}
+        if own not in found:
+            found.append(own)
     return found
 
 

@@ -106,7 +106,8 @@ def test_a_whole_day_at_the_demo(demo, tmp_path):
         assert re.search(rf"Log in +{name} +{re.escape(password)} ", first.said), name
 
     family = first.family()
-    assert len(family) == 8, "site, worker, traffic and server, each with its guardian"
+    # The worker that holds jobs has a process that renews their leases.
+    assert len(family) in (8, 9), "site, worker, traffic and server, each with its guardian"
 
     second = demo()
     assert second.end(0) == 1

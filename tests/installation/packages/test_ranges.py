@@ -16,10 +16,10 @@ pytestmark = pytest.mark.pure
 
 ROOT = Path(__file__).resolve().parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-FILES = ("requirements.txt", "requirements-dev.txt", "requirements-parquet.txt")
+FILES = ("requirements.txt", "requirements-dev.txt", "requirements-parquet.txt", "requirements-sso.txt")
 MODULES = {
     "django-guardian": "guardian", "dj-database-url": "dj_database_url", "django-ninja": "ninja",
-    "opentelemetry-api": "opentelemetry",
+    "opentelemetry-api": "opentelemetry", "django-allauth": "allauth", "python3-saml": "onelogin",
 }  # fmt: skip
 """Package -> the module that it brings, where that has another name."""
 
@@ -53,7 +53,7 @@ def test_every_pin_is_within_its_range():
 
 
 def test_what_runs_is_both_pinned_and_given_a_range():
-    pinned = {name for file in ("requirements.txt", "requirements-parquet.txt") for name in read_pins(file)}
+    pinned = {name for file in ("requirements.txt", *FILES[2:]) for name in read_pins(file)}
     assert pinned - set(read_ranges()) == set(), "pinned, and no extra brings it"
     everywhere = pinned | set(read_pins("requirements-dev.txt"))
     assert set(read_ranges()) - everywhere == set(), "an extra brings it, and nothing tests it"

@@ -43,6 +43,16 @@ def test_a_release_says_what_is_inside(wheel: Path, tmp_path: Path):
     ]
 
 
+def test_the_wheel_comes_with_its_sbom(tmp_path: Path):
+    command = re.search(r"^wheel:.*\n\t@\.ci/build dist && (.+)$", (ROOT / "Makefile").read_text(), re.M)[1]
+    name, folder, *options = command.split()
+    assert folder == "dist"
+    subprocess.run([sys.executable, ROOT / name, tmp_path, *options], check=True, capture_output=True)
+    (file,) = tmp_path.iterdir()
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(file.read_text()) is None
+    assert "cryptography" in {one["name"] for one in json.loads(file.read_text())["components"]}
+
+
 @pytest.mark.pure
 def test_a_release_without_a_package_is_refused(tmp_path: Path):
     done = subprocess.run([sys.executable, ROOT / ".ci" / "release", tmp_path], capture_output=True, text=True)

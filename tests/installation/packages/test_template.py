@@ -25,12 +25,10 @@ order.status.fire("pay", {"amount": 20})
 
 
 class Project:
-    """A project of the template, run by the Python of the tests with the files of the wheel."""
+    """A project of the template. ``packages``: the folder with the files of the wheel; ``python``: what runs it."""
 
-    def __init__(self, wheel: Path, folder: Path, redis_url: str, prefix: str) -> None:
-        packages, self.folder = folder / "packages", folder / "shop"
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(packages)
+    def __init__(self, packages: Path, folder: Path, redis_url: str, prefix: str, python: Path | str) -> None:
+        self.folder, self.python = folder / "shop", python
         kept = {name: value for name, value in os.environ.items() if not OF_THIS_RUN.match(name)}
         self.environment = kept | {"PYTHONPATH": f"{self.folder}{os.pathsep}{packages}", "REDIS_URL": redis_url}
         template = self.run("-m", "machines.cli", "template", cwd=folder).strip()
@@ -42,7 +40,7 @@ class Project:
 
     def run(self, *command: str, cwd: Path | None = None) -> str:
         done = subprocess.run(
-            [sys.executable, *command], cwd=cwd or self.folder, env=self.environment,
+            [self.python, *command], cwd=cwd or self.folder, env=self.environment,
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
@@ -54,11 +52,18 @@ class Project:
 
 @pytest.fixture
 def project(wheel: Path, tmp_path: Path, redis_url: str, prefix: str) -> Project:
-    return Project(wheel, tmp_path, redis_url, prefix)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "packages")
+    return Project(tmp_path / "packages", tmp_path, redis_url, prefix, sys.executable)
 
 
 @pytest.mark.timeout(1800)
 def test_the_template_makes_a_project_that_works(project: Project):
+    play(project)
+
+
+def play(project: Project) -> None:
+    """Do what the docs say of a new project: test it, work in it, and open its room."""
     files = [file for file in project.folder.rglob("*") if file.is_file()]
     assert [file.name for file in files if "{{" in file.read_text() or "pyc" in file.name] == []
     assert "No changes" in project.manage("makemigrations", "--check", "--dry-run")
@@ -69,8 +74,9 @@ def test_the_template_makes_a_project_that_works(project: Project):
     assert "UTC" in project.manage("shell", "-c", "from django.conf import settings; print(settings.TIME_ZONE)")
     project.manage("shell", "-c", WORK)
     assert "1 completed" in project.manage("worker", "--once")
-    state = "from orders.models import Order; print(Order.objects.get().status.instance.state)"
-    assert project.manage("shell", "-c", state).endswith("Shipped\n")
+    state = "from orders.models import Order; print(Order.objects.get().status.instance.state, *STORED)"
+    stored = "Order.objects.values_list('status', flat=True)"
+    assert project.manage("shell", "-c", state.replace("STORED", stored)).endswith("Shipped Shipped\n")
     make = "from django.contrib.auth.models import User; User.objects.create_superuser('boss', password='let me in')"
     project.manage("shell", "-c", make)
     open_the_room(project)
@@ -80,7 +86,7 @@ def open_the_room(project: Project) -> None:
     """Serve as the README says; log in, open the overview with its styles, and the page of the machine."""
     with server.listen("127.0.0.1", 0) as listener, (project.folder / "log").open("wb") as output:
         descriptor = listener.fileno()
-        uvicorn = [sys.executable, "-P", "-m", "uvicorn", "--app-dir", project.folder]  # not the folder of the tests
+        uvicorn = [project.python, "-P", "-m", "uvicorn", "--app-dir", project.folder]  # not the folder of the tests
         command = [*uvicorn, "config.asgi:application", "--fd", str(descriptor)]
         guarded = Guarded(command, keep=[descriptor], output=output, env=project.environment)
         try:

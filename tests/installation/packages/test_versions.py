@@ -1,7 +1,8 @@
 """The essential part of the suite on each further Python that this machine has, with a further Django.
 
 The suite itself runs on one Python and the locked Django. Here the wheel is installed as a user would, which shows that
-pip finds a set of versions at all, and then migrations, checks, pages, model field, worker and tasks are tested there.
+pip finds a set of versions at all, and then migrations, checks, pages, model field, worker and tasks are tested there,
+and a project of the template is made, tested, worked in and served as the docs say.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.installation.packages.conftest import Environment
+from tests.installation.packages.test_template import Project, play
 from tests.installation.processes import ROOT
 
 RELEASES = {"3.11": "5.2", "3.12": "6.0", "3.13": "6.1", "3.14": "6.1"}
@@ -73,7 +75,9 @@ def test_what_is_essential_holds_on_python(
         said = environment.run(*command, "-p", "no:signalbox", tests, code=1, PYTHONPATH=str(ROOT), **variables)
         assert set(re.findall(r"^(?:SUB)?FAILED.*?\.py::(\S+)", said, re.M)) == DIFFERENT, said
         ran += f"; of its own tests of tasks {summarize(said)}"
-    record_property("ran on", ran)
+    packages = Path(environment.run("python", "-c", "import machines; print(machines.__path__[0])").strip()).parent
+    play(Project(packages, environment.home, redis_url, prefix, environment.bin / "python"))
+    record_property("ran on", f"{ran}; the template's project plays")
 
 
 def summarize(said: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from machines.server import Cluster, FolderInUse
+from machines.server import FolderInUse
+from tests.clusters import Cluster
 
 pytestmark = pytest.mark.cluster
 

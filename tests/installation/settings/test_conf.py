@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from dashboard.serving.checks import system_checks
 from machines.conf import conf, project
-from machines.conf.kinds import Rate
+from machines.conf.kinds import Rate, Unfit
 from machines.conf.table import SETTINGS, resolve
 from tests.cases import for_each
 from tests.configuration import configure
@@ -56,6 +56,14 @@ def test_every_default_is_one_that_may_be_written_down():
         ({"METRICS": "token"}, 'SIGNALBOX["METRICS"] is token, so SIGNALBOX["METRICS_TOKEN"] has to hold one'),
         ({"METRICS_TOKEN": "letmein"}, 'SIGNALBOX["METRICS_TOKEN"] is too short'),
         ({"EXAMPLES": "yes"}, "is neither True nor False"),
+        ({"ENVIRONMENT": "production"}, 'must be a dict of two keys: {"name": "production", "colour": "red"}'),
+        ({"ENVIRONMENT": {"name": "test", "color": "red"}}, "must be a dict of two keys"),
+        ({"ENVIRONMENT": {"name": " ", "colour": "red"}}, "the name ' ' does not fit; it must be 1 to 40 printable"),
+        ({"ENVIRONMENT": {"name": "x" * 41, "colour": "red"}}, "it must be 1 to 40 printable characters"),
+        (
+            {"ENVIRONMENT": {"name": "test", "colour": "pink"}},
+            "SIGNALBOX[\"ENVIRONMENT\"]: colour='pink' is not one of red, orange, green, blue, violet, grey",
+        ),
         ({"LIVE": [1]}, "it must be a dict"),
         ({"LIVE": {"reconsile": 1}}, "no limit named reconsile"),
         ([("PREFIX", "a:")], "it must be a dict"),
@@ -108,6 +116,14 @@ def test_the_page_has_both_names_and_the_default(setting):
         assert default == (f"`{setting.default}`" if setting.default not in ("", []) else "none") or (
             setting.name == "DEMO_PACE"
         )
+
+
+def test_a_variable_names_an_environment_and_its_colour():
+    kind = SETTINGS["ENVIRONMENT"].kind
+    assert kind.parse("E", "production = red") == {"name": "production", "colour": "red"}
+    for text, sentence in [("production", "such as production=red"), ("production=", "colour='' is not one of red")]:
+        with pytest.raises(Unfit, match=sentence):
+            kind.parse("E", text)
 
 
 def test_an_example_of_a_rate_is_its_default():

@@ -18,6 +18,7 @@ FILES = (
     "tests/services/test_seen.py",
     "tests/admin/test_fire.py",
     "tests/audit/test_entries.py",
+    "tests/audit/test_chain.py",
     "tests/archive/test_sql.py",
     "tests/retention/test_duty.py",
     "tests/retention/test_erasure.py",

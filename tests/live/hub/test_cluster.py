@@ -10,7 +10,7 @@ from dashboard.live.limits import Limits
 from dashboard.live.topics import parse
 from machines.engine import Engine, EngineUnavailable
 from machines.engine.keys import Keys, choose_partition
-from machines.server import Cluster
+from tests.clusters import Cluster
 from tests.engine.connection import clusters
 from tests.installation.processes import eventually
 from tests.live.builders import GATE

@@ -10,12 +10,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import AsyncClient
 
 from dashboard.audit.presenters import CHUNK
+from dashboard.audit.sentences import describe_attempt, list_choices
+from dashboard.models import Preferences
 from dashboard.shared.csv_export import escape_cell
-from machines.audit.entries import NOT_WRITTEN, record
+from machines.audit.entries import ACTIONS, NOT_WRITTEN, record
 from machines.engine import WorkerInfo
 from machines.models import AuditEntry
 from tests.cases import for_each
@@ -131,7 +134,7 @@ def _date(action: str, at: datetime) -> None:
 def test_the_page_shows_what_the_address_asks_for_newest_first(as_, entries, query, found):
     page = read(as_("supervisor").get(f"/audit/{query}"))
     rows = [element for element in page.all("tr") if "data-entry" in element.attributes]
-    assert [row.one(class_="event").text for row in rows] == found
+    assert [row["data-action"] for row in rows] == found
     assert ("No matching entries." in page.text) is (not found)
 
 
@@ -168,7 +171,7 @@ def test_pages_follow_each_other_without_a_gap_while_entries_come(as_, db):
     client, address, seen = as_("supervisor"), "/audit/?actor=a", []
     while address:
         page = read(client.get(address))
-        seen += [td.all("span")[1].text for td in page.all("td", class_="what")]
+        seen += [td.one("span", class_="key").text for td in page.all("td", class_="what")]
         record("a", "fire", target="new")
         further = page.all("a", rel="next")
         address = further[0]["href"] if further else ""
@@ -187,6 +190,54 @@ def test_the_instance_page_leads_to_its_own_entries(as_, entries, waiting):
 def test_only_who_may_look_is_led_there(as_, waiting, role, may):
     for address in ("/", INSTANCE):
         assert any(a["href"].startswith("/audit/") for a in read(as_(role, address).get(address)).all("a")) is may
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_action_has_words_in_one_group_of_the_filter(action):
+    found = [words for _, choices in list_choices() for name, words in choices if name == action]
+    assert len(found) == 1
+    assert re.fullmatch(r"[a-z-]+( [a-z-]+)*", found[0])
+    assert describe_attempt(action, "refused") == f"tried to {found[0]}" or action.startswith("login.")
+
+
+def test_an_entry_is_a_sentence(as_, entries):
+    record("dora", "approval.approve", machine="order", instance="o-1", target="refund", detail={"approval": 7})
+    record("dora", "retry", machine="order", instance="o-1", target="0-9")
+    page = read(as_("supervisor").get("/audit/"))
+    assert [" ".join(cell.text.split()) for cell in page.all("td", class_="what")] == [
+        "dora retried 0-9 of order / o-1",
+        "dora approved request 7 of order / o-1",
+        "carol quieted the worker box:1",
+        "alice purged the queue new_device / todo",
+        "bob tried to force the state on activation / b",
+        "alice sent the event entitle to activation / a/1",
+    ]
+
+
+def test_a_day_is_shown_by_the_hour_and_a_bar_filters(as_, entries):
+    _date("force", NOON + timedelta(minutes=59))
+    client = as_("supervisor")
+    page = read(client.get("/audit/?since=2021-11-20T13:30"))
+    bars = page.one("ol", class_="hours").all("li")
+    counts = {bar.text.strip(): bar.all("a")[0]["aria-label"] for bar in bars if bar.all("a")}
+    assert (len(bars), counts) == (
+        24, {"12": "12: 2 entries", "14": "14: 1 entry", "15": "15: 1 entry"},
+    )  # fmt: skip
+    chosen = read(client.get(next(bar for bar in bars if bar.text.strip() == "12").one("a")["href"]))
+    rows = [element for element in chosen.all("tr") if "data-entry" in element.attributes]
+    assert [row["data-action"] for row in rows] == ["force", "fire"]
+    assert [bar.text.strip() for bar in chosen.one("ol", class_="hours").all("a", aria_current="true")] == ["12"]
+    before = read(client.get(chosen.one("a", rel="prev")["href"]))
+    assert "19 Nov 2021" in before.text
+
+
+@pytest.mark.parametrize(("day", "hours"), [("2021-03-28", 23), ("2021-10-31", 25), ("9999-12-31", 0)])
+def test_a_day_has_as_many_hours_as_the_zone_gives_it(as_, db, day, hours):
+    client = as_("supervisor", "sue")
+    sue = get_user_model().objects.get(username="sue")
+    Preferences.objects.update_or_create(user=sue, defaults={"time_zone": "Europe/Zurich"})
+    page = read(client.get(f"/audit/?since={day}T12:00"))
+    assert sum(len(found.all("li")) for found in page.all("ol", class_="hours")) == hours
 
 
 def rows_of(answer) -> list[list[str]]:
@@ -246,3 +297,10 @@ def test_an_order_to_a_worker_leaves_an_entry(as_, engine):
     gone, done = AuditEntry.objects.all()
     assert (done.actor, done.action, done.target, done.reason) == ("sue", "worker.quiet", "box:1", "a new release")
     assert (gone.target, gone.outcome) == ("gone", "refused")
+
+
+def test_a_list_is_written_in_words(as_):
+    record("ann", "version.policy", machine="activation", detail={"before": [], "after": ["migrate"]})
+    page = read(as_("supervisor").get("/audit/")).text
+    assert "— → migrate" in page
+    assert "['migrate'" not in page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.pages.conftest import example
-from tests.pages.reading import read
+from tests.pages.reading import fields, read
 
 INSTANCE = "/machines/activation/instances/ATV-123:NBCSports/"
 DEVICE = "/machines/new_device/instances/one/"
@@ -74,21 +74,40 @@ def test_a_job_that_failed_says_how(as_, engine, devices):
     assert "attempt 1 of 3" in page.text
 
 
-def test_a_dead_job_is_shown_where_it_is_waited_for(as_, engine, db):
+@pytest.fixture
+def stuck(engine, db):
+    """The page of an instance whose job is dead."""
     machine = engine.publish(example("service_activation")).name
     engine.create(machine, "one")
     (job,) = engine.take(machine, "todo", "w")
     engine.complete(job, {"account": "a"})
     (job,) = engine.take(machine, "devices", "w")
     engine.fail(job, "no such device", kind="LookupError", retry=False)
-    page = read(as_("viewer").get(f"/machines/{machine}/instances/one/"))
+    return f"/machines/{machine}/instances/one/"
+
+
+def test_a_dead_job_is_shown_where_it_is_waited_for(as_, stuck):
+    page = read(as_("viewer").get(stuck))
     assert "dead add_device on devices" in page.one("section", class_="jobs-panel").text
+    assert not page.one("section", class_="jobs-panel").all("form")
     actions = page.one("section", class_="actions-panel")
     assert "Waiting for a dead job." in actions.text
-    page = read(as_("supervisor").get(f"/machines/{machine}/instances/one/"))
+    page = read(as_("supervisor").get(stuck))
     assert page.one("section", class_="actions-panel").one("a", href="#repairs").text == "Repairs"
     assert page.one("details", id="repairs")
     assert "LookupError: no such device" in page.text
+
+
+def test_a_dead_job_is_retried_where_it_is_named(as_, engine, stuck):
+    client = as_("supervisor")
+    panel = read(client.get(stuck)).one("section", class_="jobs-panel")
+    assert panel.one("button", class_="primary").text == "Retry job"
+    form = panel.one("form")
+    sent = fields(form)
+    assert client.post(form["action"], sent | {"reason": ""}).status_code == 400
+    assert client.post(form["action"], sent | {"reason": "the device is there"}).url == stuck
+    places = [wait.place for wait in engine.waits(stuck.split("/")[2], "one")]
+    assert ("ready" in places, "dead" in places) == (True, False)
 
 
 def test_an_instance_at_its_end_says_that_nothing_more_can_happen(as_, engine, devices):

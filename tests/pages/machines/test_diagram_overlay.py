@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dashboard.instances.views import draw_instance
 from dashboard.machines.diagram import draw_machine
 from dashboard.machines.diagram_modes import format_count
 from dashboard.shared import version_view
@@ -72,7 +71,9 @@ def test_a_queue_shows_its_ready_jobs_and_leads_to_them(engine, devices):
 
 
 def test_the_state_an_instance_is_in_is_lit_and_no_count_is_shown(engine, waiting, activation):
-    drawing = parts(draw_instance(version_view.load_version(activation, 1), waiting, {"t2": "depends", "t3": "fails"}))
+    drawing = parts(
+        version_view.draw_instance(version_view.load_version(activation, 1), waiting, {"t2": "depends", "t3": "fails"})
+    )
     assert [part["data-state"] for part in drawing.all(class_="current")] == ["Waiting"]
     assert [part["data-transition"] for part in drawing.all(class_="possible")] == ["t2"]
     assert {part.text for part in drawing.all(class_="count")} == {""}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.shared.search.query_line import read_line, write_line
 from machines.engine import BadInput
+from machines.instances.query_line import read_line, write_line
 from tests.cases import for_each
 
 from .test_instance_list import MACHINE, NOW, PARCEL, pages, parcels  # noqa: F401 - fixture
@@ -117,6 +117,23 @@ def test_completion_suggests_keys_states_and_fields(as_, parcels):  # noqa: F811
     assert words("state:Ro") == ["state:Road"]
     assert words("data.w") == ["data.weight:", "data.weight>", "data.weight<"]
     assert words("suspended:") == ["suspended:yes", "suspended:no"]
+    assert words("ro") == ["state:Road"]
+    assert words("ope") == ["tag:open"]
+    assert words("weig") == ["data.weight:", "data.weight>", "data.weight<"]
+
+
+def test_completion_suggests_what_indexed_fields_hold(as_, parcels, engine):  # noqa: F811
+    client = as_("viewer")
+
+    def words(word: str) -> list[str]:
+        return client.get(f"{MACHINE}completion.json", {"word": word}).json()["words"]
+
+    engine.create("parcel", "new", {"to": "New York"})
+    assert words("data.to:") == ["data.to:", "data.to:Bern", 'data.to:"New York"', "data.to:Rome"]
+    assert words("data.to:Ro") == ["data.to:Rome"]
+    assert words("data.to:New") == words('data.to:"New') == ['data.to:"New York"']
+    assert words("data.weight:1") == words("data.to:Oslo") == words("data.to:\0") == []
+    assert words("id:p00")[:2] == ["id:p000", "id:p001"]
 
 
 def test_completion_names_no_hidden_field(as_, engine, db):
@@ -124,3 +141,17 @@ def test_completion_names_no_hidden_field(as_, engine, db):
     engine.publish(PARCEL | {"context": {"type": "object", "properties": hidden}, "index": ["to"]})
     words = as_("viewer").get(f"{MACHINE}completion.json", {"word": "data."}).json()["words"]
     assert words == ["data.to:"]
+
+
+def test_completion_tells_no_copy_of_a_hidden_value(as_, engine, db):
+    hidden = {"iban": {"type": "string", "sensitive": True}, "to": {"type": "string"}}
+    engine.publish(PARCEL | {"context": {"type": "object", "properties": hidden}, "index": ["to", "iban"]})
+    engine.create("parcel", "open", {"iban": "DE44123", "to": "Bern"})
+    engine.create("parcel", "copy", {"iban": "DE44123", "to": "DE44123"})
+    for role in ("viewer", "supervisor"):
+        client = as_(role)
+        for word in ("data.to:", "data.to:D", "data.iban:", "data.iban:D"):
+            assert "DE44123" not in client.get(f"{MACHINE}completion.json", {"word": word}).content.decode()
+    assert as_("viewer", "vi").get(f"{MACHINE}completion.json", {"word": "data.to:B"}).json()["words"] == [
+        "data.to:Bern"
+    ]

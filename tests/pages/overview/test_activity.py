@@ -1,12 +1,10 @@
-"""Who and what was active, on the overview, a machine's page, the API and /metrics; and a machine's first five."""
+"""Who and what was active, on the overview, a machine's page, the API and /metrics."""
 
 from __future__ import annotations
 
-import json
 import time
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.test import Client
 from guardian.shortcuts import assign_perm
 
@@ -17,7 +15,6 @@ from machines.catalog.publishing import adopt
 from machines.patterns import Count
 from machines.patterns.cardinality import ERROR
 from machines.people import tokens
-from machines.statistics import scoreboards
 from tests.configuration import configure
 from tests.engine.builders import machine
 from tests.pages.reading import read
@@ -86,41 +83,8 @@ def test_the_metrics_have_the_same_figures(settings, moved, user_of):
     assert 'signalbox_operators_active{period="day"} 1.0' in text
 
 
-def test_the_first_five_are_ranked_named_and_lead_on(as_, engine, activation, waiting):
-    now = int(time.time() * 1000)
-    scoreboards.board(activation, "edges").set_many({"1:t1": 40, "1:t2": 10, "0:gone": 10})
-    scoreboards.board(activation, "refused").set_many({"activate": 3, scoreboards.UNHEARD: 9})
-    scoreboards.board(activation, "states").set("Waiting", 7_200_000)
-    scoreboards.board(activation, "edges").set("1:t2", 100, now=now - 6 * 86_400_000)
-    page = read(as_("viewer").get(f"/machines/{activation}/"))
-    edges, states, refused = page.one("section", id="boards").all("ol")
-    assert [line.one("b").text for line in edges.all("li")] == ["40", "10", "10"]
-    assert [line["value"] for line in edges.all("li")] == ["1", "2", "2"]
-    assert "activate: New → Waiting" in edges.text
-    assert edges.all("a")[0]["href"] == f"/machines/{activation}/?state=New#instances"
-    assert states.text == "1Waiting2 h"
-    assert states.one("a")["href"] == f"/machines/{activation}/?state=Waiting#instances"
-    assert [line.one("span", class_="name").text for line in refused.all("li")] == [
-        "events that no state accepts", "activate",
-    ]  # fmt: skip
-    week = read(as_("viewer", "another").get(f"/machines/{activation}/", {"board": "week"})).one("section", id="boards")
-    assert week.all("ol")[0].all("b")[0].text == "110"
-    assert week.one("a", aria_current="page").text == "7 days"
-
-
-def test_the_api_has_the_same_places(as_, user_of, activation, waiting):
-    scoreboards.board(activation, "edges").set_many({"1:t1": 40, "1:t2": 10})
-    user = user_of("viewer")
-    user.user_permissions.add(Permission.objects.get(codename="view_machine"))
-    _, key = tokens.make(user, "boards", ["view"])
-    got = Client().get(f"/api/v1/machines/{activation}/board", headers={"Authorization": f"Bearer {key}"})
-    assert json.loads(got.content)["items"][0] == {"rank": 1, "member": "1:t1", "score": 40.0, "tied": False}
-
-
-def test_something_foreign_among_the_keys_costs_the_boards_alone(as_, engine, activation, prefix):
+def test_something_foreign_among_the_keys_costs_the_counts_alone(as_, engine, activation, prefix):
     day = int(time.time()) // 86_400
-    engine.client.set(f"{prefix}{{activation:0}}:board:edges:scores:{day}", "foreign")
     engine.client.set(f"{prefix}distinct:{{operators}}:set:{day}:", "foreign")
     client = as_("viewer")
-    assert not read(client.get(f"/machines/{activation}/")).all("section", id="boards")
     assert not read(client.get("/")).all("table", class_="actives")

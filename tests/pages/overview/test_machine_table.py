@@ -64,6 +64,7 @@ def test_a_row_has_the_figures_of_its_machine(as_, fleet):
     assert (mender["instances"], mender["late"], mender["dead jobs"]) == ("1", "0", "1")
     states = row(page, "desk").one("a", class_="bar-of-states")
     assert states["aria-label"] == "states of desk: Open 1, Taken 1"
+    assert [part["class"] for part in states.all("rect") if "x" in part.attributes] == ["s-late", "s-rest"]
     assert [(part["x"], part["width"]) for part in states.all("rect") if "x" in part.attributes] == [
         ("0.0", "50.0"),
         ("50.0", "50.0"),
@@ -131,10 +132,11 @@ def test_a_sparkline_has_gaps_and_dots():
     assert "<path" in draw_sparkline([0.0], "the last hour")
 
 
-def test_the_bar_of_states_adds_up_and_final_states_are_grey():
-    parts = lay_out([StateCount("a", 1), StateCount("b", 0), StateCount("c", 3, final=True)])
+def test_the_bar_of_states_adds_up_and_colour_is_for_states_past_a_service_level():
+    states = [StateCount("a", 1), StateCount("b", 0), StateCount("c", 3, final=True), StateCount("d", 4, leaves=("e",))]
+    parts = lay_out(states, late={"e"})
     assert [(part.colour, part.x, part.width) for part in parts] == [
-        ("s-a", 0.0, 25.0), ("s-b", 25.0, 0.0), ("s-rest", 25.0, 75.0),
+        ("s-a", 0.0, 12.5), ("s-b", 12.5, 0.0), ("s-rest", 12.5, 37.5), ("s-late", 50.0, 50.0),
     ]  # fmt: skip
 
 

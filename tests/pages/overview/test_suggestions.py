@@ -8,7 +8,7 @@ from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
 from dashboard.models import SavedView
-from dashboard.overview import search
+from dashboard.overview import palette
 from machines.catalog import publishing
 from machines.models import Machine
 from tests.pages.conftest import example
@@ -60,8 +60,52 @@ def test_any_text_is_answered_with_twenty_rows_at_most(as_, waiting, asked):
 
 
 def test_a_person_who_asks_too_fast_waits(as_, waiting, monkeypatch):
-    monkeypatch.setattr(search, "LIMIT", 2)
+    monkeypatch.setattr(palette, "LIMIT", 2)
     client = as_("viewer")
     answers = [client.get(reverse("signalbox:search-suggestions"), {"q": "a"}) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
     assert int(answers[-1]["Retry-After"]) >= 1
+
+
+def test_words_are_answered_apart(as_, engine, db):
+    engine.publish({"id": "ledger", "initial": "A", "context": {"customer": ""}, "states": {"A": {}}})
+    for number in range(9):
+        engine.create("ledger", f"n{number}", {"customer": "Acme"})
+    client = as_("viewer")
+    assert rows(client, "acme") == []
+    answer = client.get(reverse("signalbox:search-suggestions"), {"q": "acme", "words": "1"}).json()["rows"]
+    assert [(row["kind"], row["of"], row["place"]) for row in answer] == [("instance", "ledger", "data customer")] * 5
+    short = client.get(reverse("signalbox:search-suggestions"), {"q": "ac", "words": "1"}).json()
+    assert short["rows"] == []
+
+
+@pytest.fixture
+def cash(engine, db) -> str:
+    """A machine with a queue, and a job in it."""
+    engine.publish({"id": "cash", "initial": "A", "states": {"A": {"invoke": {"src": "pay"}}}})
+    engine.create("cash", "one")
+    return "cash"
+
+
+def test_what_a_queue_takes_now_is_offered_to_those_who_may(as_, cash, engine):
+    supervisor, viewer = as_("supervisor", "sue"), as_("viewer", "vi")
+    assert rows(supervisor, "pause pay") == [("action", "Pause queue pay of cash")]
+    assert rows(viewer, "pause pay") == []
+    engine.pause(cash, "pay", actor="sue", reason="a test")
+    assert rows(supervisor, "resume pay") == [("action", "Resume queue pay of cash")]
+    assert rows(supervisor, "pause pay") == rows(supervisor, "retry") == []
+    engine.resume_queue(cash, "pay", actor="sue", reason="a test")
+    engine.fail(engine.take(cash, "pay", worker="w")[0], "no", retry=False)
+    assert rows(supervisor, "retry dead") == [("action", "Retry dead jobs (1) of queue pay of cash")]
+    assert rows(viewer, "retry dead") == []
+
+
+def test_alarms_are_opened_and_machines_published_by_those_who_may(as_, cash, engine):
+    engine.fail(engine.take(cash, "pay", worker="w")[0], "no", retry=False)
+    viewer, publisher = as_("viewer", "vi"), as_("publisher", "pat")
+    alarms = rows(viewer, "alarm dead")
+    assert alarms
+    assert all(name.startswith("Open alarm: ") for _, name in alarms)
+    assert rows(viewer, "publish") == []
+    assert rows(publisher, "publish cash") == [("action", "Edit and publish cash")]
+    assert ("action", "Publish a new machine") in rows(publisher, "publish")

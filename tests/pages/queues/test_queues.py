@@ -237,12 +237,11 @@ def test_a_limit_that_makes_no_sense_is_a_400_in_its_form(as_, engine, devices, 
     assert engine.stats(devices)["start"].concurrency is None
 
 
-def test_redriving_all_the_dead(as_, engine, busy):
-    client = as_("supervisor")
-    answer = act(client, "redrive", {"reason": "it is back"}, "?place=dead")
-    assert "1 dead job is ready again" in read(client.get(answer.url)).text
-    assert depth(engine) == {"ready": 3, "leased": 1, "delayed": 0 + 1, "dead": 0, "handled": 0}
-    assert audited()["action"] == "queue.redrive"
+def test_the_dead_lead_to_the_page_that_retries_them(as_, engine, busy):
+    for client, links in ((as_("supervisor"), 1), (as_("viewer"), 0)):
+        for address in ("/queues/", f"{QUEUE}?place=dead"):
+            found = read(client.get(address)).all("a", href="/errors/retry/?queue=new_device%2Fstart")
+            assert len(found) == links, (address, links)
 
 
 def test_running_all_the_delayed_now(as_, engine, busy):
@@ -291,7 +290,7 @@ def test_on_the_page_of_all_queues_the_place_is_chosen(as_, engine, busy):
 
 def test_nothing_happens_without_a_reason(as_, engine, busy):
     before, client = engine.stats(busy)["start"].as_dict(), as_("supervisor")
-    for name in ("pause", "resume", "limit", "purge", "redrive", "move"):
+    for name in ("pause", "resume", "limit", "purge", "move"):
         answer = client.post(f"{QUEUE}{name}/", {"reason": "   ", "place": "dead", "expect": "1"})
         assert answer.status_code == 400
         assert "Enter a reason. It is recorded in the audit." in read(answer).one(id="turned").text
@@ -326,8 +325,5 @@ def test_handled_jobs_have_a_place_of_their_own(as_, engine, busy):
     page = read(client.get(f"{QUEUE}?place=handled"))
     assert rows(page) == [job.id]
     assert "in failed" in page.one("table", class_="jobs").text
-    answer = client.post(f"{QUEUE}redrive/", {"reason": "the provider is back", "place": "dead"})
-    assert answer.status_code == 302
-    assert (depth(engine)["dead"], depth(engine)["handled"]) == (0, 1)
     answer = client.post(f"{QUEUE}purge/", {"reason": "seen", "place": "handled", "expect": "1"})
     assert (answer.status_code, depth(engine)["handled"]) == (302, 0)

@@ -86,7 +86,7 @@ def test_a_queue_that_stays_paused_raises_an_alarm(engine, devices):
 
     def raised(**facts):
         given = stats.as_dict() | {"paused": None} | facts
-        found = alarms.raise_alarms(alarms.Figures([], [], paused=[("m", type(stats)(**given))]))
+        found = alarms.raise_alarms(alarms.Figures([], [], paused=[("m", type(stats)(**given))], now=stats.now))
         return [(alarm.text, links.link_alarm(alarm, NOTHING).url) for alarm in found]
 
     pause = Pause(stats.now - 3 * HOUR, "ann", "rates")

@@ -29,6 +29,7 @@ def test_the_list_shows_when_each_runs_next(as_, schedules):
     client = as_("viewer")
     page = client.get("/schedules/")
     assert "nightly" in page.text
+    assert "At 02:30 every day" in page.text
     assert "30 2 * * *" in page.text
     assert "New schedule" not in page.text
     assert client.get("/schedules/?machine=nothing").status_code == 404
@@ -87,6 +88,9 @@ def test_an_operator_runs_pauses_backfills_and_removes_it(as_, schedules):
     client = as_("supervisor")
     page = client.get("/schedules/nightly/")
     assert page.text.count("<li>") == 5
+    dialogs = [section["id"] for section in read(page).all("section", class_="sheet")]
+    assert dialogs == [f"act-{verb}-sheet" for verb in ("run", "pause", "take_over", "backfill", "remove")]
+    assert read(page).one("label", for_="act-backfill-start").text == "from, in Europe/Zurich required"
     assert client.post("/schedules/nightly/run/", {"key": "k"}).status_code == 302
     assert client.post("/schedules/nightly/run/", {"key": "k"}).status_code == 302
     assert schedules.get("nightly").waiting == 1

@@ -52,8 +52,7 @@ MISSING = [
     ("job", {"machine": "new_device", "id": "7-1"}),
     ("job", {"machine": "nothing", "id": "0-1"}),
     ("job-withdraw", {"machine": "new_device", "id": "0-99"}),
-    ("patterns-act", {"section": "nothing", "act": "generate_number"}),
-    ("patterns-act", {"section": "ids", "act": "nothing"}),
+    ("patterns-act", {"section": "nothing"}),
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from machines.conf.kinds import COLOURS
 from tests.cases import for_each
 
 ROOT = Path(__file__).parents[3]
@@ -19,6 +20,8 @@ CSS = "".join(FILES.values())
 TOKEN = re.compile(r"--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);")
 AA = 4.5
 
+ENVIRONMENTS = dict(re.findall(r'\.environment\[data-colour="([a-z]+)"\] { background: var\(--([a-z-]+)\); }', CSS))
+
 TEXT_ON = [
     *((ink, ground) for ink in ("ink", "ink-soft", "ink-faint") for ground in ("paper", "panel", "well", "hover")),
     *((ink, ground) for ink in ("link", "stop", "go", "wait", "note") for ground in ("paper", "panel", "hover")),
@@ -28,11 +31,13 @@ TEXT_ON = [
     ("action-ink", "action"),
     ("action-ink", "action-hover"),
     ("lit-ink", "lit"),
+    *(("ink", ground) for ground in ("heat-fill", "heat-fill-stop")),
     ("bar-ink", "bar"),
     ("bar-soft", "bar"),
     ("panel", "ink"),
+    *(("panel", ground) for ground in ENVIRONMENTS.values()),
 ]
-EDGES_ON = [("rule-firm", "panel"), ("focus", "panel"), ("focus", "paper")]
+EDGES_ON = [("heat-line", "panel"), ("rule-firm", "panel"), ("focus", "panel"), ("focus", "paper")]
 
 
 def tokens(theme: str) -> dict[str, str]:
@@ -56,6 +61,10 @@ def _luminance(colour: str) -> float:
 def test_text_stands_out_from_its_ground(theme, ink, ground):
     found = tokens(theme)
     assert contrast(found[ink], found[ground]) >= AA
+
+
+def test_each_colour_of_an_environment_has_a_ground():
+    assert tuple(ENVIRONMENTS) == COLOURS
 
 
 @for_each("theme", ["light", "dark"])
@@ -120,3 +129,23 @@ def test_no_rule_is_about_a_class_that_nothing_has():
     classes = set(re.findall(r"\.([a-z][a-z-]*)", re.sub(r"\{[^}]*\}", "{}", rules)))
     classes = {name for name in classes if not name.startswith(("cm-", "tok-"))}  # the editor puts their names together
     assert sorted(name for name in classes if not re.search(rf"\b{name}\b", written + drawn)) == []
+
+
+CURRENT = re.compile(
+    r"aria-current|aria-pressed|\.current|\.chosen|:target|\.lit\b"  # the place, the choice, the state
+    r"|--sb-lit|\.cm-pointed"  # of the drawing, what is pointed at
+    r"|\.arm\b|--accent"  # the brand
+)
+
+
+def test_amber_is_for_what_is_current():
+    amber = [rule for rule in re.findall(r"[^{};]*[{;][^{}]*var\(--lit\)", CSS) if not CURRENT.search(rule)]
+    assert amber == []
+
+
+def test_heat_and_changes_of_a_drawing_are_not_amber():
+    drawn = (ROOT / "machines/static/signalbox/admin/diagram.css").read_text("utf-8")
+    rules = re.findall(r"[^{}]*\{[^{}]*\}", drawn)
+    heat = [rule for rule in rules if re.search(r"heat-\d|diff-changed|class\*=\"heat-", rule)]
+    assert len(heat) > 8
+    assert [rule for rule in heat if "--d-lit" in rule] == []

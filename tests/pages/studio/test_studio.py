@@ -65,6 +65,25 @@ def test_without_a_script_findings_and_diagram_come_after_a_submit(as_, lamps):
     assert Draft.objects.count() == 0
 
 
+def test_the_page_opens_with_the_diagram_of_its_text(as_, lamps):
+    client, person = as_("publisher"), get_user_model().objects.get()
+    adopt("lamp")
+    offload.pool.end()  # a published text needs no helper
+    assert read(client.get(EDIT)).one("svg", class_="sb-diagram").all("g", **{"data-state": "off"})
+    wrong = Draft.objects.create(machine="lamp", base=1, text='{"id": "lamp", "initial": "offf"}', author="sue")
+    dims = Draft.objects.create(machine="lamp", base=1, text=json.dumps(SECOND), author="sue")
+    assert not read(client.get(f"{EDIT}?draft={dims.pk}")).all("svg", class_="sb-diagram")  # no helper is started
+    post(client, f"{EDIT}check/", json.dumps(SECOND))
+    page = read(client.get(f"{EDIT}?draft={dims.pk}"))
+    assert page.one("svg", class_="sb-diagram").text != read(client.get(EDIT)).one("svg", class_="sb-diagram").text
+    assert read(client.get(f"{NEW}?template=order")).all("svg", class_="sb-diagram")
+    page = read(client.get(f"{EDIT}?draft={wrong.pk}"))
+    assert not page.all("svg", class_="sb-diagram")
+    assert "offf" in page.one("section", id="findings").text
+    with offload.pool.turn(str(person.pk)):
+        assert not read(client.get(f"{EDIT}?draft={dims.pk}")).all("svg", class_="sb-diagram")
+
+
 def test_without_a_script_a_text_is_saved_as_a_draft_and_found_again(as_, lamps):
     client = as_("publisher")
     form = form_of(read(client.get(EDIT)))
@@ -167,11 +186,34 @@ def test_two_people_see_each_other_until_one_leaves(as_, lamps):
     sue, pat = as_("publisher", "sue"), as_("publisher", "pat")
     address = f"{EDIT}presence/"
     assert sue.post(address).json()["others"] == []
-    assert pat.post(f"{address}?draft=3").json()["others"] == [{"who": "sue", "draft": None}]
-    assert sue.post(address).json()["others"] == [{"who": "pat", "draft": 3}]
+    others = pat.post(f"{address}?draft=3&line=7&state=on").json()["others"]
+    assert others == [{"who": "sue", "draft": None, "line": None, "state": ""}]
+    assert sue.post(address).json()["others"] == [{"who": "pat", "draft": 3, "line": 7, "state": "on"}]
+    assert as_("viewer").post(address).status_code == 403
     assert "pat" in read(sue.get(EDIT)).one("main").text
     pat.post(f"{address}?leave=1")
     assert sue.post(address).json()["others"] == []
+
+
+def test_a_page_that_moves_in_the_studio_wakes_the_others_and_one_that_stays_does_not(as_, engine, lamps):
+    sue, address = as_("publisher", "sue"), f"{EDIT}presence/"
+
+    def is_told() -> bool:
+        partition = engine.keys.partition("lamp", 0)
+        return bool(engine.client.delete(partition.edited))
+
+    seen = []
+    for query in ("", "", "?line=2", "?line=2&state=on", "?line=2&state=on", "?leave=1", "?leave=1"):
+        sue.post(address + query)
+        seen.append(is_told())
+    assert seen == [True, False, True, True, False, True, False]
+
+
+def test_the_place_of_somebody_is_a_line_and_a_name(as_, lamps):
+    sue, pat = as_("publisher", "sue"), as_("publisher", "pat")
+    sue.post(f"{EDIT}presence/", query_params={"line": "-1", "state": "x" * 300})
+    (found,) = pat.post(f"{EDIT}presence/").json()["others"]
+    assert found == {"who": "sue", "draft": None, "line": None, "state": "x" * 100}
 
 
 def test_a_check_needs_a_token_of_the_form(user_of, lamps):
@@ -200,6 +242,22 @@ def test_anything_gets_an_answer(as_, lamps, text):
     assert "findings" in answer.json() or answer.json()["code"] == "SB700"
 
 
+def test_a_change_of_the_diagram_is_answered_with_its_edits(as_, lamps):
+    client, text = as_("publisher"), json.dumps(FIRST)
+    sent = {"text": text, "change": {"do": "add-state", "name": "dim"}}
+    answer = client.post(f"{EDIT}check/", sent, content_type="application/json", query_params={"draw": "0"}).json()
+    ((start, end, words),) = answer["change"]["edits"]
+    assert "dim" in json.loads(text[:start] + words + text[end:])["states"]
+
+
+@pytest.mark.parametrize(
+    "body", ['{"text"', "[" * 100_000, "[]", "{}", '{"text": 1, "change": {}}', '{"text": "", "change": 1}']
+)
+def test_half_a_change_is_refused(as_, lamps, body):
+    answer = as_("publisher").post(f"{EDIT}check/", body, content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (400, "SB700")
+
+
 @pytest.mark.parametrize(("count", "errors"), [(MAX_STATES, 0), (1000, 1)])
 def test_many_states_are_checked_and_drawn(as_, lamps, count, errors):
     states = {f"s{n}": {"on": {"go": f"s{(n + 1) % count}"}} for n in range(count)}
@@ -224,7 +282,7 @@ def test_the_language_and_what_is_there_are_sent_for_completion(as_, devices, la
     adopt("new_device")
     known = post(as_("publisher"), f"{EDIT}check/", "{}", known="1").json()["known"]
     assert {"lamp", "new_device"} <= set(known["machines"])
-    assert "target" in known["keys"]["transition"]
+    assert known["schema"]["$defs"]["transition"]["properties"]["target"]["description"]
     assert known["functions"]["len"]
     assert known["handlers"]
 

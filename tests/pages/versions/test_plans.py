@@ -154,7 +154,7 @@ def test_the_way_back_offers_to_make_the_older_version_current(publisher, engine
     page = f"{PAGE}{stored.pk}/"
     publisher.post(f"{page}move/", {"reason": "new lamps"})
     form = read(publisher.get(page)).one("form", action=f"{page}back/")
-    assert "Instances that were created in version 2 stay there" in form.text
+    assert "Instances created in version 2 or moved there by another plan stay." in form.text
     assert "make version 1 current now, and pin it" in form.text
     assert publisher.post(f"{page}back/", fields(form) | {"reason": "old ones", "make_current": "1"}).status_code == 302
     assert engine.live("lamp").version == 1

@@ -271,10 +271,8 @@ def test_what_others_are_given_finds_by_no_error_text_and_no_hidden_field(found,
     for shared, status in (("", 302), ("on", 400)):
         form = {"name": f"mine {shared}", "page": page, "query": query, "shared": shared}
         assert boss.post(reverse("signalbox:view-save"), form).status_code == status
-    assert boss.post(reverse("signalbox:link-make"), {"page": page, "query": query}).status_code == 400
     asked = {"name": "by API", "page": page, "query": query, "shared": True}
     assert post(boss, "/api/v1/views", asked).status_code == 422
-    assert post(boss, "/api/v1/links", {"page": page, "query": query}).status_code == 422
     mine = SavedView.objects.get()
     assert (
         boss.post(reverse("signalbox:view-rename", args=[mine.pk]), {"name": "ours", "shared": "on"}).status_code == 400

@@ -21,14 +21,14 @@ from tests.vault import NAME, PIN, SECRET, Filled, fill
 
 PASSED = {"live", "queues", "index_progress", "waits", "versions", "definition", "diff", "rollout", "version_figures"}
 """Counts, times, names and definitions of one machine."""
-SCOPED = {"acceptance", "machines", "survey", "rollouts", "find_machines", "find_indexed", "queue_names"}
+SCOPED = {"acceptance", "machines", "survey", "rollouts", "find_machines", "find_indexed", "find_words", "queue_names"}
 GIVEN = {"simulate", "verify"}
 """Of definitions that the person brings."""
 REDACTED = {
     "tally", "inspect", "explain_all", "redactor", "get", "get_many", "history", "explain", "find", "find_ids", "job",
     "jobs", "problems", "replay",
 }  # fmt: skip
-OWN = {"redactor", "find_ids"}
+OWN = {"redactor", "find_ids", "find_words"}
 LISTED = PASSED | SCOPED | GIVEN | REDACTED
 
 

@@ -19,6 +19,7 @@ SECRET, COPY = "DE4412345", "paid from DE4412345 on Monday"
 SHELF = {
     "id": "shelf",
     "initial": "A",
+    "index": ["note"],
     "context": {
         "type": "object",
         "properties": {
@@ -42,23 +43,34 @@ def shelf(engine: Engine, db: None) -> Engine:
     return engine
 
 
-def find(client, word: str) -> tuple[list[str], int, int]:
-    answer = client.get(reverse("signalbox:machine", args=["shelf"]), {"text": word})
+def find(client, word: str, term: str = "text", written: str = "{}") -> tuple[list[str], int, int]:
+    asked = {term: written.format(word)}
+    answer = client.get(reverse("signalbox:machine", args=["shelf"]), asked)
     page = answer.context["page"]
-    counted = client.get(reverse("signalbox:counts", args=["shelf"]), {"text": word}).json()
+    counted = client.get(reverse("signalbox:counts", args=["shelf"]), asked).json()
     return sorted(one.id for one in page.table.page.instances), page.table.found, counted["total"]
+
+
+def find_anywhere(client, word: str) -> list[tuple[str, tuple[str, ...]]]:
+    words = client.get(reverse("signalbox:search"), {"q": word, "all": "1"}).context["words"]
+    assert word not in str(words)
+    return sorted((hit.name, hit.places) for hit in words.hits if hit.kind != "definition")
 
 
 @for_each("word", [SECRET, "de44", "paid from", "closed", "12345"])
 def test_what_is_hidden_is_not_searched(shelf, client, django_user_model, word):
     client.force_login(django_user_model.objects.filter(username="vi").first() or make_user("vi", "view"))
     assert find(client, word) == ([], 0, 0)
+    assert find_anywhere(client, word) == []
 
 
 def test_it_is_searched_for_those_who_may_read_it(shelf, client):
     client.force_login(make_user("rita", "view", "reveal"))
     assert find(client, "de4412") == (["copy", "nested", "own"], 3, 3)
     assert find(client, "is closed")[1] == 1
+    found = [("copy", ("data iban", "data note")), ("nested", ("data parts",)), ("own", ("data iban", "error"))]
+    assert find_anywhere(client, "de4412") == found
+    assert [places for _, places in find_anywhere(client, "closed")] == [("error",)]
 
 
 def test_ids_and_open_fields_are_found_by_anybody(shelf, client):
@@ -73,5 +85,25 @@ def test_words_of_a_bulk_or_a_shared_view_could_be_what_is_hidden(shelf):
     order = Order("shelf", "suspend", "rita", "why", {"text": [SECRET]})
     with pytest.raises(Concealed):
         bulks.start(Actor(user, "page"), order)
-    with pytest.raises(Exception, match="cannot be shared"):
-        SavedView.for_all(user, "/machines/shelf/", f"text={SECRET}")
+    lines = ("data=iban%3ADE4*", "data=note%3Aa+iban%3EDE4", "query=Monday", "query=data.iban%3ADE4*")
+    for query in (f"text={SECRET}", *lines):
+        with pytest.raises(Exception, match="cannot be shared"):
+            _make_shared_view(user, query).clean()
+    _make_shared_view(user, "data=note%3Aa&query=data.note%3Aa").clean()
+
+
+def _make_shared_view(user, query):
+    return SavedView(owner=user, name="ours", page="/machines/shelf/", query=query, shared=True)
+
+
+def test_an_open_field_is_not_found_by_the_copy_of_a_hidden_value_it_holds(shelf, client):
+    for note in ("pa", "D"):
+        shelf.create("shelf", f"free-{note}", {"note": f"{note}rt"})
+    shelf.create("shelf", "deep", {"parts": [{"iban": "XY998877"}], "note": "XY998877"})
+    client.force_login(make_user("vi", "view"))
+    assert find(client, "pa*", "data", "note:{}") == (["free-pa"], 1, 1)
+    assert find(client, "XY*", "data", "note:{}") == ([], 0, 0)
+    assert find(client, "A", "data", "note>{}")[1:] == (2, 2)
+    client.force_login(make_user("rita", "view", "reveal"))
+    assert find(client, "pa*", "data", "note:{}") == (["copy", "free-pa"], 2, 2)
+    assert find(client, "XY*", "data", "note:{}") == (["deep"], 1, 1)

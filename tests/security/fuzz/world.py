@@ -97,7 +97,6 @@ DRAFT = json.dumps(_COMPILED.program)
 B, Y = "{box:0}", "{yard:0}"
 #: function -> the root it is called with, and its words
 CALLS: dict[str, tuple[str, list[str]]] = {
-    "sb_ages": (B, ["Idle", "Busy"]),
     "sb_arrive": (B, ["", AT, "arrive", "a"]),
     "sb_board": ("board:{p}", ["day", "0", "2", AT, "add", "100", "ann", "5", "bob", "3"]),
     "sb_buffer_add": (

@@ -18,6 +18,7 @@ from tests.admin.table import QUERIES, SCREENS, Rules
 from tests.security.people import HERE, KINDS, PEOPLE, Kind
 from tests.security.world import World
 
+pytestmark = pytest.mark.usefixtures("short_refusals")
 MODELS = {
     "auth_user", "auth_group", "machines_machine", "machines_machineversion", "machines_auditentry", "machines_token",
     "machines_lastseen", "machines_outboxentry",

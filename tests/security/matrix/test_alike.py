@@ -16,7 +16,6 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils.html import escape
 
-from dashboard.account import presenters
 from dashboard.models import SavedView
 from machines.models import AuditEntry, Machine
 from machines.people import tokens
@@ -117,23 +116,16 @@ def test_operations_on_machines_out_of_scope(world: World, visitors: dict[Kind, 
 
 
 def test_what_belongs_to_somebody_else(world: World, visitors: dict[Kind, Any]):
-    """Views, links, tokens and sessions of another person, also for a superuser."""
+    """Views, tokens and sessions of another person, also for a superuser."""
     owner = get_user_model().objects.create_user("owner")
     owner.user_permissions.set(Permission.objects.filter(content_type__app_label="machines"))
     token, text = tokens.make(owner, "theirs", ["view"])
     session = tokens.make_session(tokens.check(text))[0]
     view = SavedView.objects.create(owner=owner, name="theirs", page="/machines/activation/", shared=False)
-    link = presenters.make_link(owner, "/machines/activation/", "")
     world.settle()
     cases = [
         ("post", reverse("signalbox:view-rename", args=[view.pk]), reverse("signalbox:view-rename", args=[7777])),
         ("post", reverse("signalbox:view-delete", args=[view.pk]), reverse("signalbox:view-delete", args=[7777])),
-        ("post", reverse("signalbox:link-renew", args=[link.handle]), reverse("signalbox:link-renew", args=["0" * 16])),
-        (
-            "post",
-            reverse("signalbox:link-revoke", args=[link.handle]),
-            reverse("signalbox:link-revoke", args=["0" * 16]),
-        ),
         (
             "post",
             reverse("signalbox:token-revoke", args=[token.handle]),
@@ -145,8 +137,6 @@ def test_what_belongs_to_somebody_else(world: World, visitors: dict[Kind, Any]):
             reverse("signalbox:session-end", args=["0" * 16]),
         ),
         ("delete", f"/api/v1/views/{view.pk}", "/api/v1/views/7777"),
-        ("delete", f"/api/v1/links/{link.handle}", f"/api/v1/links/{'0' * 16}"),
-        ("post", f"/api/v1/links/{link.handle}/renew", f"/api/v1/links/{'0' * 16}/renew"),
         ("delete", f"/api/v1/sessions/{session.handle}", f"/api/v1/sessions/{'0' * 16}"),
     ]
     for kind in (BY_NAME["superuser"], BY_NAME["view on all"], BY_NAME["everything elsewhere"]):

@@ -23,6 +23,7 @@ from .test_api import send
 
 __all__ = ["objects"]
 
+pytestmark = pytest.mark.usefixtures("short_refusals")
 BOSS = BY_NAME["superuser"]
 SAFE = ("get", "head", "options", "trace")
 OTHERS = ("put", "patch", "delete")

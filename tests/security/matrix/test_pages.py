@@ -13,6 +13,7 @@ from tests.pages.table import ALL, EVERYONE, MACHINE, NOT_FOR_BROWSERS, TABLE, E
 from tests.security.people import BY_NAME, KINDS, PEOPLE, Kind
 from tests.security.world import World
 
+pytestmark = pytest.mark.usefixtures("short_refusals")
 #: straight on to the start page
 SIGNED_IN = {("login", "get"), ("login", "post")}
 SCOPES = {MACHINE: "machine", ALL: "all"}

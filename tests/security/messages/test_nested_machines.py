@@ -13,7 +13,6 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.core.management import call_command
 from django.test import Client
-from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
 from machines.catalog import builtin_machines, publishing
@@ -86,13 +85,6 @@ def by_service(user: Any, definition: dict[str, Any]) -> str:
     return ""
 
 
-def by_admin(user: Any, definition: dict[str, Any]) -> str:
-    address = f"{reverse('admin:machines_machine_add')}?machine=shop"
-    sent = {"text": json.dumps(definition), "format": "json", "notes": WHY, "publish": "1"}
-    answer = browser(user).post(address, sent)
-    return "" if answer.status_code == 302 else answer.content.decode()
-
-
 def by_api(user: Any, definition: dict[str, Any]) -> str:
     _, text = tokens.make(user, "a test", tuple(RIGHTS))
     answer = Client().post(
@@ -102,7 +94,7 @@ def by_api(user: Any, definition: dict[str, Any]) -> str:
     return "" if answer.status_code == 201 else answer.content.decode()
 
 
-DOORS: dict[str, Callable[[Any, dict[str, Any]], str]] = {"service": by_service, "admin": by_admin, "api": by_api}
+DOORS: dict[str, Callable[[Any, dict[str, Any]], str]] = {"service": by_service, "api": by_api}
 
 
 @pytest.fixture(params=DOORS)
@@ -233,39 +225,31 @@ def test_a_file_of_another_format_asks_for_the_same(shared, publisher, tmp_path)
     )
     submission = read(scxml, format="scxml")
     assert (submission.errors, list(submission.definition["machines"])) == ([], ["charge"])
-    said = by_admin_text(publisher("shop"), scxml, "scxml")
+    said = by_text(publisher("shop"), scxml, "scxml")
     assert "shop.charge" in said
     assert shared.machines() == {"shop": 1, "shop.charge": 1}
 
 
-def by_admin_text(user: Any, text: str, format: str) -> str:
-    address = f"{reverse('admin:machines_machine_add')}?machine=shop"
-    answer = browser(user).post(address, {"text": text, "format": format, "notes": "", "publish": "1"})
-    return "" if answer.status_code == 302 else answer.content.decode()
+def by_text(user: Any, text: str, format: str) -> str:
+    _, secret = tokens.make(user, "a test", tuple(RIGHTS))
+    answer = Client().post(
+        "/api/v1/machines", json.dumps({"text": text, "format": format, "reason": WHY}),
+        content_type="application/json", headers={"Authorization": f"Bearer {secret}"},
+    )  # fmt: skip
+    return "" if answer.status_code == 201 else answer.content.decode()
 
 
-def test_neither_check_nor_preview_tells_what_a_machine_of_others_is(shared, publisher):
+def test_a_check_does_not_tell_what_a_machine_of_others_is(shared, publisher):
     user = publisher("shop")
     _, text = tokens.make(user, "a test", tuple(RIGHTS))
-    asked, answers = shop(FREE), []
-    checked = Client().post(
+    asked = shop(FREE)
+    answer = Client().post(
         "/api/v1/definitions/check", json.dumps({"definition": asked}), content_type="application/json",
         headers={"Authorization": f"Bearer {text}"},
     )  # fmt: skip
-    address = f"{reverse('admin:machines_machine_add')}?machine=shop"
-    answers = [checked, browser(user).post(address, {"text": json.dumps(asked), "format": "json"})]
-    for answer in answers:
-        assert answer.status_code == 200
-        assert "treasury" not in answer.content.decode()
+    assert answer.status_code == 200
+    assert "treasury" not in answer.content.decode()
     assert entries() == []
-    assert browser(user).get(f"{reverse('admin:machines_machine_add')}?machine=shop.charge").status_code == 403
-
-
-def test_the_preview_says_what_is_published_along(shared, publisher):
-    address = f"{reverse('admin:machines_machine_add')}?machine=shop"
-    shown = browser(publisher("shop")).post(address, {"text": json.dumps(deep()), "format": "json"}).content.decode()
-    for name in ("shop.charge", "shop.charge.bank"):
-        assert f"<code>{name}</code>" in shown
 
 
 @pytest.mark.parametrize("name", sorted(builtin_machines.NAMES))

@@ -6,6 +6,9 @@ import pytest
 from django.test import AsyncClient, Client
 from django.urls import reverse
 
+from machines.conf.kinds import Unfit
+from machines.conf.table import SETTINGS
+from tests.configuration import configure
 from tests.installation.settings.test_settings import settings_with, start
 from tests.pages.conftest import filled
 from tests.pages.table import OF_INSTANCE, TABLE
@@ -124,3 +127,22 @@ def test_behind_tls_they_are_of_this_host_alone_and_browsers_stay_with_it(settin
     assert (found["SESSION_COOKIE_PATH"], found["SESSION_COOKIE_DOMAIN"]) == ("/", "None")
     assert int(found["SECURE_HSTS_SECONDS"]) >= 31_536_000
     assert "'upgrade-insecure-requests': True" in found["SECURE_CSP"]
+
+
+def test_browsers_report_violations_to_the_address_of_the_setting(client, db, settings):
+    assert "Reporting-Endpoints" not in client.get("/healthz").headers
+    address = "https://reports.example.com/csp?of=box"
+    configure(settings, CSP_REPORTS=address)
+    for path in ("/accounts/login/", "/healthz", "/no/such/page/"):
+        headers = client.get(path).headers
+        rules = headers["Content-Security-Policy"].split("; ")
+        assert {f"report-uri {address}", "report-to csp", "default-src 'none'"} <= set(rules)
+        assert headers["Reporting-Endpoints"] == f'csp="{address}"'
+
+
+@pytest.mark.parametrize(
+    "given", ["/csp", "ftp://a", "https://a; script-src *", 'https://a"', "https://a,b", "https://é"]
+)
+def test_an_address_that_would_change_the_policy_is_refused(given):
+    with pytest.raises(Unfit, match="CSP_REPORTS"):
+        SETTINGS["CSP_REPORTS"].kind.read("CSP_REPORTS", given)

@@ -13,7 +13,7 @@ from machines.engine import limits
 from machines.engine.definitions.durations import read_delay, read_duration
 from machines.engine.definitions.findings import quote
 from machines.engine.definitions.model import Action, Case, Sending, Value, Verb, Work
-from machines.engine.definitions.place import Check, Place, read_name, require_key
+from machines.engine.definitions.place import Check, Place, describe, read_name, require_key
 from machines.engine.definitions.values import read_expression, read_guard, read_object, read_value
 
 ReadActions = Callable[[Place | None], tuple[Action, ...]]
@@ -302,7 +302,7 @@ _HOLDERS: dict[str, Callable[[Place, ReadActions], list[Action]]] = {
 VERBS = (*_PLAIN, *_HOLDERS)
 
 
-WORK_KEYS = ("retry", "lease", "timeout", "priority", "delay", "unique")
+WORK_KEYS = ("retry", "lease", "timeout", "priority", "group", "weight", "delay", "unique")
 WORK_HINTS = {
     "data": 'write "input"',
     "attempts": 'write "retry": {"attempts": 3}',
@@ -317,7 +317,7 @@ _DEFAULT = Work()
 def read_work(place: Place) -> Work:
     attempts, backoff, jitter, stop = _read_retry(place.get("retry"))
     delay = place.get("delay")
-    unique = place.get("unique")
+    unique, group = place.get("unique"), place.get("group")
     return Work(
         attempts=attempts,
         backoff=backoff,
@@ -326,6 +326,8 @@ def read_work(place: Place) -> Work:
         lease=read_duration(place.get("lease"), limits.DEFAULT_LEASE, limits.MIN_LEASE, limits.MAX_LEASE),
         timeout=read_duration(place.get("timeout"), 0, limits.MIN_LEASE, limits.MAX_TIMEOUT),
         priority=_read_priority(place.get("priority")),
+        group=_read_text(group) if group else None,
+        weight=_read_weight(place.get("weight")),
         delay=read_delay(delay) if delay else None,
         unique=_read_text(unique) if unique else None,
     )
@@ -347,6 +349,19 @@ def _read_priority(place: Place | None) -> Value | None:
         return read_value(place)
     number = place.whole(0, limits.MAX_PRIORITY)
     return None if number in (None, limits.DEFAULT_PRIORITY) else Value(["num", number], str(number))
+
+
+def _read_weight(place: Place | None) -> Value | None:
+    """Read the weight of a group: a number, or an expression that gives one."""
+    if place is None or place.broken:
+        return None
+    if isinstance(place.value, str):
+        return read_value(place)
+    number, least, most = place.value, limits.MIN_WEIGHT, limits.MAX_WEIGHT
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not least <= number <= most:
+        place.error("SB114", f"a weight is a number from {least} to {most}, or an expression, not {describe(number)}")
+        return None
+    return None if number == 1 else Value(["num", number], f"{number:g}")
 
 
 def _read_retry(place: Place | None) -> tuple[int, int, bool, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from machines.engine.definitions.place import BROKEN, Place, PlainCopier, TooLar
 from machines.engine.definitions.scope import Scope, Tree
 from machines.engine.definitions.values import read_value
 
+from .approvers import read_approvers
 from .invokes import read_queues
 from .machine_settings import (
     read_accepts,
@@ -34,6 +35,7 @@ KEYS = (
     "context",
     "index",
     "approval",
+    "approvers",
     "accepts",
     "properties",
     "events",
@@ -101,6 +103,7 @@ def _read_machine(place: Place) -> Machine:
     root, states = _read_states(place, scope)
     history, output = place.get("history"), place.get("output")
     steps = history.whole(0, limits.MAX_HISTORY) if history else None
+    approval = read_approval(place.get("approval"))
     return Machine(
         id=id,
         description=show_path(place.get("description")),
@@ -114,7 +117,8 @@ def _read_machine(place: Place) -> Machine:
         errors=_read_errors(place.get("errors")),
         limits=read_queues(place.get("queues")),
         index=read_index(place.get("index"), fields),
-        approval=read_approval(place.get("approval")),
+        approval=approval,
+        approvers=read_approvers(place.get("approvers"), approval),
         accepts=read_accepts(place.get("accepts"), scope),
         brings=scope.brings,
         properties=read_properties(place.get("properties"), fields, [state.name for state in states]),

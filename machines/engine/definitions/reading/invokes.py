@@ -138,12 +138,15 @@ def read_queues(place: Place | None) -> dict[str, Limit]:
     return found
 
 
-def _read_limit(place: Place) -> Limit:
-    place.refuse_unknown(("concurrency", "rate", "description"), _QUEUE_HINTS)
+def _read_limit(place: Place, further: tuple[str, ...] = ("groups",)) -> Limit:
+    place.refuse_unknown(("concurrency", "rate", "description", *further), _QUEUE_HINTS)
     concurrency, rate = place.get("concurrency"), place.get("rate")
     at_a_time = concurrency.whole(1, limits.MAX_CONCURRENCY) if concurrency else None
     text = rate.text("a rate", rates.RATE_HINT) if rate else None
-    parsed = rates.parse_rate(text) if text is not None else None
+    parsed = rates.QueueRate.parse(text) if text is not None else None
     if rate is not None and text is not None and parsed is None:
         rate.error("SB113", f"{quote(text)} is no rate", rates.RATE_HINT)
-    return Limit(at_a_time, *(parsed or (0, 0)))
+    groups = place.get("groups") if further else None
+    if groups is None or not groups.is_object("an object", 'write {"concurrency": 2, "rate": "10/s"}'):
+        return Limit(at_a_time, parsed)
+    return Limit(at_a_time, parsed, _read_limit(groups, ()))

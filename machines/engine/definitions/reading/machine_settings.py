@@ -289,6 +289,11 @@ VERSIONING = ("publish", "migrate")
 """Actions on the machine: publish a definition, and move instances to another version."""
 
 
+def is_action(name: object) -> bool:
+    """Tell whether a name is one that ``approval`` can hold, whatever events a machine has."""
+    return isinstance(name, str) and (name in REPAIRS or name in VERSIONING or name.startswith(FIRE))
+
+
 def read_approval(place: Place | None) -> dict[str, Path]:
     """Read the actions that need approval, each with its path; events are checked once all of them were read."""
     if place is None or not place.is_array('a list of repairs and events, such as ["delete", "fire:refund"]'):

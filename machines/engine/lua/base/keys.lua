@@ -14,6 +14,8 @@ function keys.floors(root) return root .. ':floors' end
 function keys.seen(root, source) return root .. ':seen:' .. source end
 function keys.held(root, id) return root .. ':held:' .. id end
 function keys.pulse(root) return root .. ':pulse' end
+-- The Studio writes it.
+function keys.edited(root) return root .. ':edited' end
 function keys.bells(root) return root .. ':bells' end
 function keys.clock(root) return root .. ':bell' end
 function keys.definition(root, version) return root .. ':def:' .. version end
@@ -31,6 +33,11 @@ function keys.dead(root, queue) return root .. ':q:' .. queue .. ':dead' end
 function keys.handled(root, queue) return root .. ':q:' .. queue .. ':handled' end
 function keys.bell(root, queue) return root .. ':q:' .. queue .. ':bell' end
 function keys.rules(root, queue) return root .. ':q:' .. queue .. ':rules' end
+function keys.turns(root, queue) return root .. ':q:' .. queue .. ':turns' end
+function keys.limits(root, queue) return root .. ':q:' .. queue .. ':limits' end
+function keys.members(root, queue) return root .. ':q:' .. queue .. ':members' end
+function keys.arrivals(root, queue) return root .. ':q:' .. queue .. ':arrivals' end
+function keys.releases(root, queue) return root .. ':q:' .. queue .. ':releases' end
 function keys.stats(root, queue) return root .. ':qs:' .. queue end
 function keys.unique(root, queue, key) return root .. ':u:' .. queue .. ':' .. key end
 function keys.withdrawn(root, job) return root .. ':w:' .. job end
@@ -42,7 +49,6 @@ function keys.wrong(root) return root .. ':wrong' end
 function keys.staged(root) return root .. ':staged' end
 function keys.imported(root, transfer) return root .. ':imported:' .. transfer end
 function keys.moved(root) return root .. ':moved' end
-function keys.board(root, kind) return root .. ':board:' .. kind end
 function keys.marks(root) return root .. ':moved:marks' end
 function keys.pages(root, run) return root .. ':mr:pages:' .. run end
 function keys.index(root, run) return root .. ':mr:index:' .. run end

@@ -99,6 +99,7 @@ function batches.add_ended_job(batch, job, row, ms)
     local bucket = queue_counters.find_bucket(ms)
     queue.runs[bucket] = (queue.runs[bucket] or 0) + 1
     batch.ended[job] = true
+    jobs.leave_group(batch.root, job, row, 'leased')
     if row.unique then return jobs.delete(batch.root, job, row) end
     local count = queue.count + 1
     queue.jobs[count], queue.hashes[count], queue.count = job, row.key, count

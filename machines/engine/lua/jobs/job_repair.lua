@@ -1,10 +1,11 @@
--- needs: arguments, dead_jobs, due_jobs, due_times, jobs, keys
+-- needs: arguments, dead_jobs, due_jobs, due_times, group_limits, jobs, keys, ready_order
 -- Checks that each job is in the one place that its hash names, and repairs keys that were deleted, edited or half restored
 -- from outside. The engine itself never leaves such damage, because each move of a job is one call.
 local job_repair = {}
 
 local ID, QUEUE, MAX_QUEUE = '^%d+%-%d+$', '^[%a_][%w_.-]*$', 64
-local PLACE_FIELDS = { 'queue', 'place', 'token', 'priority', 'due', 'finished', 'lease', 'deadline', 'taken', 'attempt' }
+local PLACE_FIELDS = { 'queue', 'place', 'token', 'priority', 'due', 'finished', 'lease', 'deadline', 'taken', 'attempt',
+    'group', 'weight' }
 local GRACE_MS = 10000 -- a live worker renews its lease within this and keeps the job
 local MAX_WHY = 5
 
@@ -46,7 +47,9 @@ local function compute_lease_end(row, now)
 end
 
 local scores = {
-    ready = function(job, row) return jobs.compute_rank(job, row.priority) end,
+    ready = function(job, row, _, root)
+        return ready_order.compute_score(root, row.queue, job, row, (parse_whole(row.attempt) or 0) > 0)
+    end,
     leased = function(_, row, now) return compute_lease_end(row, now) end,
     delayed = function(_, row, now) return parse_whole(row.due) or now end,
     dead = function(_, row, now) return parse_whole(row.finished) or now end,
@@ -65,7 +68,7 @@ local function repair_membership(root, job, row, now, tally)
     local place, queue = row.place, row.queue
     local key = jobs.places[place](root, queue)
     if redis.call('ZSCORE', key, job) then return end
-    local score = scores[place](job, row, now)
+    local score = scores[place](job, row, now, root)
     redis.call('ZADD', key, score, job)
     count(tally, place == 'handled' and 'dead' or place)
     if place == 'ready' then tally.rings[queue] = (tally.rings[queue] or 0) + 1 end
@@ -116,11 +119,27 @@ function job_repair.repair_job(root, job, now, tally)
     if row then try(tally, repair, root, job, row, now, tally) end
 end
 
+-- Checks a member of the jobs of groups with limits, whose counts must not hold a place for a job that has left.
+local function check_group_member(root, queue, member, tally)
+    local _, _, job = group_limits.parse_member(member)
+    local row = job and read(root, job)
+    if row then row.score = tonumber(redis.call('ZSCORE', keys.ready(root, queue), job) or 0) end
+    if row and row.queue == queue and group_limits.is_member(member, row) then return end
+    group_limits.remove_member(root, queue, member)
+    count(tally, row and 'strays' or 'ghosts')
+end
+
+-- Adds the member of a job of a group with limits that is where it belongs.
+local function repair_group(root, queue, job, row, tally)
+    row.score = tonumber(redis.call('ZSCORE', keys.ready(root, queue), job) or 0)
+    if group_limits.add_member(root, queue, job, row) then count(tally, 'words') end
+end
+
 -- Checks a member of a place: a job that belongs elsewhere is added there before it is removed here; a member without a job
 -- is removed.
 local function check_member(root, queue, place, job, now, tally)
     local row = read(root, job)
-    if row and row.queue == queue and row.place == place then return end
+    if row and row.queue == queue and row.place == place then return repair_group(root, queue, job, row, tally) end
     if row then
         if not try(tally, repair, root, job, row, now, tally) then return end
         if row.queue == queue and row.place == place then return end -- the hash had no place
@@ -132,13 +151,19 @@ end
 
 -- Checks about `many` members of a place from `cursor` on; answers the next cursor, '0' at the end.
 function job_repair.repair_members(root, queue, place, cursor, many, now, tally)
-    local page = redis.pcall('ZSCAN', jobs.places[place](root, queue), cursor, 'COUNT', many)
+    local is_places = place ~= 'members'
+    local key = (is_places and jobs.places[place] or keys.members)(root, queue)
+    local page = redis.pcall('ZSCAN', key, cursor, 'COUNT', many)
     if page.err then
         try(tally, error, page, 0)
         return '0'
     end
     for i = 1, #page[2], 2 do
-        try(tally, check_member, root, queue, place, page[2][i], now, tally)
+        if is_places then
+            try(tally, check_member, root, queue, place, page[2][i], now, tally)
+        else
+            try(tally, check_group_member, root, queue, page[2][i], tally)
+        end
     end
     return page[1]
 end

@@ -1,4 +1,5 @@
--- needs: due_times, failures, json, keys, queue_bells, queue_counters, strings, traces, version_counters
+-- needs: due_times, failures, group_limits, json, keys, queue_bells, queue_counters, ready_order, strings, traces
+-- needs: version_counters
 -- Jobs and their places. A job is in exactly one of ready, leased, delayed, dead, handled of its queue, and its own hash
 -- names the place; every move goes through this module.
 local jobs = {}
@@ -6,14 +7,11 @@ local jobs = {}
 local MAX_DEAD = 10000
 local MAX_LOG, MAX_LOGGED = 10, 200 -- attempts; bytes of the error of each
 local WITHDRAWN_MS = 600000 -- how long the withdrawal of a leased job is remembered for its worker
-local PRIORITY, LOWEST = 5, 9 -- 9 is taken first
-local BAND = 2 ^ 43 -- more jobs than a partition will ever number, so that scores of one priority lie together
 local MAX_BELL_REQUESTS = 10000
 
 local places = { ready = keys.ready, leased = keys.leased, delayed = keys.delayed, dead = keys.dead,
     handled = keys.handled }
 jobs.places = places
-jobs.LOWEST, jobs.BAND = LOWEST, BAND
 
 -- Queues that have ready jobs and reached their limit of leased ones. Lost when the server restarts: idle workers poll again
 -- after a while.
@@ -39,16 +37,13 @@ end
 
 jobs.ring_requested_bell = ring_requested_bell
 
-local function parse_number(job)
-    return tonumber(string.match(job, '(%d+)$'))
+-- Lets a job of a group leave the places that limits of its group count. `place`: where it was, ready or leased.
+function jobs.leave_group(root, job, row, place)
+    if (row.group or '') == '' then return end
+    local score = place == 'ready' and redis.pcall('ZSCORE', keys.ready(root, row.queue), job)
+    local is_free = group_limits.leave(root, row.queue, job, row.group, type(score) == 'string' and tonumber(score) or nil)
+    if is_free then jobs.ring_bell(root, row.queue) end
 end
-
--- Computes the score of a job among the ready ones: by priority, then by its number, also when it comes back.
-local function compute_rank(job, priority)
-    return (LOWEST - (tonumber(priority) or PRIORITY)) * BAND + parse_number(job)
-end
-
-jobs.compute_rank = compute_rank
 
 function jobs.make_id(root, number)
     return string.match(root, ':(%d+)}$') .. '-' .. number
@@ -79,8 +74,8 @@ function jobs.release_number(root)
 end
 
 -- The defaults of a job; its hash leaves them out.
-jobs.DEFAULT = { attempts = 3, backoff = 1000, lease = 30000, priority = PRIORITY, timeout = 0, unique = '', stop = '',
-    input = '', jitter = true }
+jobs.DEFAULT = { attempts = 3, backoff = 1000, lease = 30000, priority = ready_order.PRIORITY, timeout = 0, unique = '',
+    stop = '', input = '', jitter = true, group = '', weight = 1 }
 
 -- Lists the fields of a job that differ from the defaults, names and values in turn.
 function jobs.list_non_defaults(spec)
@@ -111,6 +106,11 @@ local function list_fields(spec, place, now)
     return flat
 end
 
+local function add_ready(root, job, spec)
+    local score = ready_order.compute_score(root, spec.queue, job, spec)
+    redis.call('ZADD', keys.ready(root, spec.queue), score, job)
+end
+
 local function store_new(root, job, spec, now)
     local later = (spec.delay or 0) > 0
     redis.call('HSET', keys.job(root, job), unpack(list_fields(spec, later and 'delayed' or 'ready', now)))
@@ -119,7 +119,7 @@ local function store_new(root, job, spec, now)
         ok, caught = pcall(redis.call, 'ZADD', keys.delayed(root, spec.queue), now + spec.delay, job)
         due_times.note(root, now + spec.delay, now)
     else
-        ok, caught = pcall(redis.call, 'ZADD', keys.ready(root, spec.queue), compute_rank(job, spec.priority), job)
+        ok, caught = pcall(add_ready, root, job, spec)
     end
     if ok then return end
     redis.call('DEL', keys.job(root, job))
@@ -128,10 +128,10 @@ end
 
 -- Adds a job; the caller rings the bell. `spec`: instance, invoke (both empty for a job that no instance waits for), src,
 -- queue, input, and where they differ from the defaults attempts, backoff, lease, priority, timeout, delay, unique, jitter
--- (false), stop; `non_defaults` is the result of jobs.list_non_defaults where the caller has it. `ending`: ids, between
--- spaces, of jobs that end in this step and no longer hold their unique keys. Answers the job; where an open job holds the
--- unique key, that job and true. The third result is the previous holder of the key, for an undo. All or nothing: when it
--- throws, no key has changed.
+-- (false), stop, group, weight; `non_defaults` is the result of jobs.list_non_defaults where the caller has it. `ending`:
+-- ids, between spaces, of jobs that end in this step and no longer hold their unique keys. Answers the job; where an open job
+-- holds the unique key, that job and true. The third result is the previous holder of the key, for an undo. All or nothing:
+-- when it throws, no key has changed.
 function jobs.enqueue(root, spec, now, ending)
     local holder
     if spec.unique then
@@ -199,8 +199,10 @@ end
 
 -- Deletes a job. Never fails: a place that is no sorted set does not hold the job.
 function jobs.delete(root, job, row)
+    if row.place == 'ready' or row.place == 'leased' then jobs.leave_group(root, job, row, row.place) end
     redis.pcall('ZREM', places[row.place](root, row.queue), job)
     if row.place == 'dead' then jobs.clear_failure(root, job) end
+    if row.place == 'ready' then ready_order.give_back(root, row.queue, row) end
     redis.call('DEL', keys.job(root, job))
     if row.unique then free_unique_key(root, row.queue, row.unique, job) end
     if row.place == 'leased' then ring_requested_bell(root, row.queue) end
@@ -209,9 +211,10 @@ end
 -- Deletes a job from any place. `why`: the counter to increment, 'withdrawn' or 'purged', which the worker of a leased job
 -- reads.
 function jobs.remove(root, job, why)
-    local found = redis.pcall('HMGET', keys.job(root, job), 'queue', 'place', 'unique')
+    local found = redis.pcall('HMGET', keys.job(root, job), 'queue', 'place', 'unique', 'priority', 'group', 'weight')
     if found.err or not found[1] then return end
-    jobs.delete(root, job, { queue = found[1], place = found[2], unique = found[3] })
+    jobs.delete(root, job, { queue = found[1], place = found[2], unique = found[3], priority = found[4], group = found[5] or nil,
+        weight = found[6] })
     if not why then return end
     queue_counters.increment(root, found[1], why)
     if found[2] == 'leased' then redis.pcall('SET', keys.withdrawn(root, job), 1, 'NX', 'PX', WITHDRAWN_MS) end
@@ -266,12 +269,15 @@ end
 
 -- Makes a job ready and writes further fields.
 function jobs.make_ready(root, job, row, from, now, ...)
-    jobs.move(root, job, row.queue, from, 'ready', compute_rank(job, row.priority), 'due', now, ...)
+    if from == 'leased' then jobs.leave_group(root, job, row, from) end
+    local score = ready_order.compute_score(root, row.queue, job, row, from == 'leased')
+    jobs.move(root, job, row.queue, from, 'ready', score, 'due', now, ...)
     jobs.ring_bell(root, row.queue)
 end
 
 function jobs.postpone(root, job, row, from, now, due, ...)
     jobs.move(root, job, row.queue, from, 'delayed', due, 'due', due, ...)
+    jobs.leave_group(root, job, row, from)
     due_times.note(root, due, now)
 end
 
@@ -287,6 +293,7 @@ end
 -- Moves a job without attempts left to `place`: 'dead', or 'handled' when no instance waits for it any more.
 function jobs.make_dead(root, job, row, now, place, ...)
     jobs.move(root, job, row.queue, row.place, place, now, 'finished', now, 'token', '', 'log', row.log or '[]', ...)
+    jobs.leave_group(root, job, row, row.place)
     if row.unique then free_unique_key(root, row.queue, row.unique, job) end
     queue_counters.increment(root, row.queue, 'dead')
     version_counters.count_of(root, row.instance, 'dead')
@@ -328,10 +335,12 @@ function jobs.wake_delayed(root, queue, now, limit)
     local ready, gone, woken = {}, {}, 0
     for i = 1, #due, 2 do
         local job = due[i]
-        local row = redis.pcall('HMGET', keys.job(root, job), 'queue', 'priority')
+        local row = redis.pcall('HMGET', keys.job(root, job), 'queue', 'priority', 'group', 'weight', 'attempt')
         gone[#gone + 1] = job
         if not row.err and row[1] then
-            ready[#ready + 1], ready[#ready + 2] = compute_rank(job, row[2]), job
+            local spec = { priority = row[2], group = row[3] or nil, weight = row[4] }
+            ready[#ready + 1] = ready_order.compute_score(root, queue, job, spec, (tonumber(row[5]) or 0) > 0)
+            ready[#ready + 1] = job
             woken = woken + 1
         end
     end

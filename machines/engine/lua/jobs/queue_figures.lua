@@ -1,4 +1,4 @@
--- needs: jobs, json, keys
+-- needs: group_limits, jobs, json, keys, ready_order
 -- Reads the statistics of the queues of a partition.
 local queue_figures = {}
 
@@ -20,10 +20,10 @@ end
 -- few of each priority are read.
 local function find_oldest(root, queue)
     local key, from, found = keys.ready(root, queue), 0, nil
-    for _ = 0, jobs.LOWEST do
+    for _ = 0, 2 * ready_order.LOWEST + 1 do -- held ones of a priority have a band of their own
         local first = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, SAMPLE, 'WITHSCORES')
         if not first[1] then return found end
-        local last = (math.floor(tonumber(first[2]) / jobs.BAND) + 1) * jobs.BAND
+        local last = (math.floor(tonumber(first[2]) / ready_order.BAND) + 1) * ready_order.BAND
         for i = 1, #first, 2 do
             if tonumber(first[i + 1]) >= last then break end
             local at = read_ready_time(root, first[i])
@@ -34,13 +34,14 @@ local function find_oldest(root, queue)
     return found
 end
 
--- Answers queue -> {ready, leased, delayed, dead, handled, oldest, counters, rules}.
+-- Answers queue -> {ready, leased, delayed, dead, handled, oldest, counters, rules, held}; held where groups have limits.
 function queue_figures.read(root)
     local found = {}
     for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
         local row = { counters = read_hash(keys.stats(root, queue)), rules = read_hash(keys.rules(root, queue)) }
         for place, key in pairs(jobs.places) do row[place] = redis.call('ZCARD', key(root, queue)) end
         row.oldest = row.ready > 0 and find_oldest(root, queue) or json.null
+        if row.rules.groups then row.held = redis.call('ZCOUNT', keys.ready(root, queue), group_limits.HELD, '+inf') end
         found[queue] = row
     end
     return found

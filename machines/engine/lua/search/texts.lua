@@ -9,9 +9,10 @@ local MIN_COPY = 4 -- characters of a hidden value whose copies are hidden, too 
 texts.FIELD = 'instance.text'
 
 -- Answers why something is no condition on text: {words = [[spelling, ...], ...], without = [field, ...], tagged = [[leaf,
--- ...], ...]}. A word is found in one of its spellings; `tagged` are the leaves whose tags hold the word.
+-- ...], ...], fields = [field, ...]}. A word is found in one of its spellings; `tagged` are the leaves whose tags hold the word;
+-- `fields`, asked for by other conditions, hold nothing of what is left out.
 function texts.check(condition)
-    for _, name in ipairs({ 'words', 'without', 'tagged' }) do
+    for _, name in ipairs({ 'words', 'without', 'tagged', 'fields' }) do
         if type(condition[name]) ~= 'table' then return name .. ' is a JSON array' end
     end
     for i, word in ipairs(condition.words) do
@@ -20,8 +21,9 @@ function texts.check(condition)
             if type(spelling) ~= 'string' then return 'a spelling is a text' end
         end
     end
-    condition.hidden, condition.leaves = {}, {}
+    condition.hidden, condition.asked, condition.leaves = {}, {}, {}
     for _, field in ipairs(condition.without) do condition.hidden[field] = true end
+    for _, field in ipairs(condition.fields) do condition.asked[field] = true end
     for i, leaves in ipairs(condition.tagged) do
         condition.leaves[i] = {}
         for _, leaf in ipairs(leaves) do condition.leaves[i][leaf] = true end
@@ -39,14 +41,24 @@ local function collect_leaves(value, found)
     for _, inner in pairs(value) do collect_leaves(inner, found) end
 end
 
+-- Adds what stands under a hidden name within a value.
+local function collect_named(value, names, found)
+    if type(value) ~= 'table' then return end
+    for name, inner in pairs(value) do
+        if names[name] then collect_leaves(inner, found) else collect_named(inner, names, found) end
+    end
+end
+
 -- Lists the values of hidden fields, in small letters.
 local function list_hidden(condition, flat)
     local found = {}
     for i = 1, #flat, 2 do
-        if condition.hidden[flat[i]] then
-            local ok, value = pcall(json.decode, flat[i + 1])
-            collect_leaves(flat[i + 1], found)
-            if ok then collect_leaves(value, found) end
+        local name, text = flat[i], flat[i + 1]
+        local is_hidden = condition.hidden[name]
+        if is_hidden or sub(name, 1, 1) ~= '_' and find(text, '^%s*[%[{]') then
+            local ok, value = pcall(json.decode, text)
+            if is_hidden then collect_leaves(text, found) end
+            if ok then collect_named({ [name] = value }, condition.hidden, found) end
         end
     end
     return found
@@ -65,8 +77,8 @@ end
 
 -- Joins everything of the instance that is searched, in small letters. Errors and jobs are written by handlers: where a field
 -- is hidden they may hold its values.
-local function join_searched(condition, root, id, flat)
-    local found, hidden = { lower(id) }, next(condition.hidden) and list_hidden(condition, flat)
+local function join_searched(condition, root, id, flat, hidden)
+    local found = { lower(id) }
     for i = 1, #flat, 2 do
         local name, text = flat[i], flat[i + 1]
         if sub(name, 1, 1) ~= '_' and not condition.hidden[name] then
@@ -83,6 +95,14 @@ local function join_searched(condition, root, id, flat)
         found[#found + 1] = word
     end
     return lower(table.concat(found, '\n'))
+end
+
+-- Tells whether a field that was asked for holds what is left out: a hit would tell it.
+local function is_telling(condition, flat, hidden)
+    for i = 1, #flat, 2 do
+        if condition.asked[flat[i]] and is_tainted(condition, lower(flat[i + 1]), hidden) then return true end
+    end
+    return false
 end
 
 local function has_word(searched, spellings)
@@ -104,7 +124,10 @@ end
 function texts.match(condition, root, id, configuration)
     local flat = redis.pcall('HGETALL', keys.instance(root, id))
     if flat.err then return false end
-    local searched = join_searched(condition, root, id, flat)
+    local hidden = next(condition.hidden) and list_hidden(condition, flat)
+    if hidden and is_telling(condition, flat, hidden) then return false end
+    if #condition.words == 0 then return true end
+    local searched = join_searched(condition, root, id, flat, hidden)
     for i, spellings in ipairs(condition.words) do
         if not has_word(searched, spellings) and not is_tagged(configuration, condition.leaves[i]) then return false end
     end

@@ -7,10 +7,10 @@ local BOOKKEEPING = { _version = true, _state = true, _entered = true, _def = tr
     _parent = true, _timers = true, _children = true, _done = true, _suspended = true, _pin = true, _came = true,
     _dead = true, _plans = true }
 local NUMBERS = { created = true, attempts = true, backoff = true, lease = true, priority = true, timeout = true, due = true,
-    attempt = true, taken = true, started = true, deadline = true, extended = true, finished = true,
+    attempt = true, weight = true, taken = true, started = true, deadline = true, extended = true, finished = true,
     handled = true }
-local TEXTS = { place = 10, src = 64, queue = 64, instance = 200, invoke = 80, unique = 200, stop = 4000, input = 65536,
-    jitter = 1, token = 100, traceparent = 55, worker = 600, error = 8000, kind = 1000, trace = 65536, log = 65536,
+local TEXTS = { place = 10, src = 64, queue = 64, instance = 200, invoke = 80, unique = 200, group = 200, stop = 4000,
+    input = 65536, jitter = 1, token = 100, traceparent = 55, worker = 600, error = 8000, kind = 1000, trace = 65536, log = 65536,
     progress = 8192 }
 local PLACES = { ready = true, leased = true, delayed = true, dead = true, handled = true }
 local KINDS = { event = true, start = true, stop = true, done = true, lost = true, bounce = true }

@@ -1,4 +1,5 @@
--- needs: data_indexes, dead_jobs, delivery, due_times, failures, jobs, keys, timers, version_counters
+-- needs: data_indexes, dead_jobs, delivery, due_times, failures, jobs, keys, ready_order, timers
+-- needs: version_counters
 -- Writes a checked record: the instance with its indexes, history, timers, jobs, held and unsent messages. Jobs get new
 -- numbers of their partition. Everything that can be wrong was found before the first write.
 local record_writes = {}
@@ -46,7 +47,7 @@ function record_writes.add_job(root, job, now)
     local flat = {}
     for name, value in pairs(row) do flat[#flat + 1], flat[#flat + 2] = name, value end
     call('HSET', keys.job(root, id), unpack(flat))
-    local score = row.place == 'ready' and jobs.compute_rank(id, row.priority) or job.score
+    local score = row.place == 'ready' and ready_order.compute_score(root, queue, id, row) or job.score
     call('ZADD', jobs.places[row.place](root, queue), score, id)
     call('SADD', keys.queues(root), queue)
     if (row.unique or '') ~= '' and not jobs.has_ended(row.place) then

@@ -1,4 +1,4 @@
--- needs: json, keys, queue_limits, replies
+-- needs: group_limits, json, keys, queue_limits, replies
 -- Which version new instances get: the current one, or the one that is rolled out to a share of them. The meta of a
 -- partition has `current`; `rollout`: `<hundredths of a percent> <version>:<digest> <JSON>`, 0 for a roll-out that was
 -- stopped; `pin`: JSON of the version that stays current, `next` is what becomes current without the pin; `withdrawn`:
@@ -104,9 +104,14 @@ end
 -- The limits of the current version apply to all queues, also those that only earlier versions use. `only`: the queues to
 -- declare, a set; nil for all.
 function version_policy.store_limits(root, source, partitions, only)
-    local declared = source.limits or {}
+    local declared, shares = source.limits or {}, {}
+    for _, queue in ipairs(source.spread or {}) do shares[queue] = partitions end
     for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
-        if not only or only[queue] then queue_limits.declare(root, queue, declared[queue], partitions) end
+        if not only or only[queue] then
+            local row = declared[queue] or {}
+            queue_limits.declare(root, queue, row, partitions)
+            group_limits.declare(root, queue, row.groups or {}, shares[queue] or 1)
+        end
     end
 end
 

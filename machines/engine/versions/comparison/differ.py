@@ -10,6 +10,7 @@ from typing import Any
 
 from machines.engine.definitions import FieldOutline, StateOutline, render
 from machines.engine.definitions.fields import describe_types
+from machines.engine.definitions.outline import LimitOutline
 from machines.engine.versions.content import VersionContent
 from machines.engine.versions.diff import CHANGES, COMPATIBLE, NEEDS_MAPPING, Change, DefinitionDiff
 from machines.engine.versions.planning.values import can_fail
@@ -194,10 +195,15 @@ def compare_queues(old: VersionContent, new: VersionContent) -> Iterator[Change]
 
 def _describe_limit(version: VersionContent, queue: str) -> str:
     limit = version.outline.limits.get(queue)
+    groups = limit and limit.groups
+    parts = [*_list_limits(limit), *(f"{part} of each group" for part in _list_limits(groups))]
+    return ", ".join(parts) or "no limit"
+
+
+def _list_limits(limit: LimitOutline | None) -> list[str]:
     if limit is None:
-        return "no limit"
-    parts = [f"{limit.concurrency} at a time" if limit.concurrency is not None else "", limit.rate]
-    return ", ".join(filter(None, parts)) or "no limit"
+        return []
+    return list(filter(None, [f"{limit.concurrency} at a time" if limit.concurrency is not None else "", limit.rate]))
 
 
 def compare_events(old: VersionContent, new: VersionContent) -> Iterator[Change]:

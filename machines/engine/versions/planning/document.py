@@ -224,7 +224,7 @@ OptionFault = tuple[str, str, str]  # name of the option, message, hint
 class PlanOptions:
     """``timers``: those without a counterpart run from the "entry" into their state or from "now". ``removed``: fields
     that the new version lacks are dropped, or kept beside the data. ``suspended``: such instances move, or are refused.
-    ``actions``: which run, of "exit" and "entry". ``keep_undo``: how long the way back restores every byte; "0" is not
+    ``actions``: which run, of "exit" and "entry". ``keep_undo``: how long an undo restores every byte; "0" is not
     at all."""
 
     timers: str = "entry"

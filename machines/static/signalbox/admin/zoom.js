@@ -1,13 +1,14 @@
-// Zooms a diagram in its frame: sets the diagram's width and scrolls the frame so that the point under the pointer stays
-// there. Without this script the frame scrolls.
+// Zooms a diagram in its frame, which scrolls so that the point under the pointer stays there; without this script it scrolls.
 
 import { drag } from "./pan.js";
 
 const LEAST = 0.08;
 const MOST = 4;
-const READABLE = 0.6; // of the natural size: texts at lines cannot be read below it
-const SMALLEST = 0.3; // below it not even the names of states can be read
-const PARTIAL = 0.5; // for one that does not fit
+export const READABLE = 0.65; // of the natural size: below it names of states have less than 9 px
+const SMALLEST = 0.3; // labels of lines are hidden below it
+// Scales of a first view: all of the diagram from `whole` on, its width from `across` on, else a part of it.
+const SMALL = { whole: 0.6, across: SMALLEST, part: 0.5 };
+const LARGE = { whole: READABLE, across: READABLE, part: READABLE }; // a map shows the rest
 const STEP = 1.25; // of the keys + and -
 
 /** Enables zoom and pan in a frame; its buttons are the `[data-zoom]` of its panel. */
@@ -96,14 +97,15 @@ class View {
     this.#scale = null;
     this.#frame.classList.remove("zoomed");
     if (this.#svg && this.#frame.clientWidth) {
-      const whole = this.#fitting;
-      const across = this.#across >= SMALLEST ? this.#across : PARTIAL;
-      this.#scale = whole >= READABLE ? whole : across;
+      const { whole, across, part } = this.#frame.classList.contains("large") ? LARGE : SMALL;
+      const width = this.#across >= across ? this.#across : part;
+      this.#scale = this.#fitting >= whole ? this.#fitting : width;
     }
     this.apply();
   }
 
   tell() {
+    this.#frame.classList.toggle("distant", this.scale < SMALLEST);
     const figure = this.#frame.closest(".panel")?.querySelector("[data-zoom-scale]");
     if (figure && this.#svg) figure.textContent = `${Math.round(this.scale * 100)} %`;
   }

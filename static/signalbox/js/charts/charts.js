@@ -47,7 +47,7 @@ async function show(found) {
 // Reloads the texts around the lines, so that they show the same figures.
 async function renew(found, known) {
   const parts = found.charts.flatMap(({ id }) => [`legend-${id}`, `numbers-${id}`]);
-  await refresh(["charts-measured", "times-wait", "times-run", "boards", ...parts]);
+  await refresh(["charts-measured", "times-wait", "times-run", ...parts]);
   if (!known) return;
   panel.querySelector(".figures").hidden = false;
   for (const empty of panel.querySelectorAll(":scope > .empty")) empty.remove();

@@ -1,6 +1,7 @@
 // Diagrams in their frames: zoom, pan, fold to the top level and back, and scroll to the current state.
 
 import { enableEdges } from "./edges.js";
+import { enableFocus } from "./focus.js";
 import { enableJump } from "./jump.js";
 import { enableLineKeys } from "./keys.js";
 import { enableMinimap } from "./minimap.js";
@@ -18,6 +19,7 @@ for (const [frame, view] of views) {
   enableEdges(frame);
   enableMinimap(frame);
   enableJump(frame, view);
+  enableFocus(frame, view);
 }
 
 /** Scrolls each diagram to its highlighted state, else to where something is wrong, else to the start, unless a person

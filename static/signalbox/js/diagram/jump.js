@@ -1,5 +1,7 @@
 // Jumps to a state of a large diagram by its name, or the beginning or any part of it.
 
+import { READABLE } from "../../admin/zoom.js";
+
 const LIT = 2500; // ms that the state found is marked
 
 /** Enables the field of a frame, where the server rendered one. */
@@ -11,8 +13,10 @@ export function enableJump(frame, view) {
   const jump = () => {
     const part = find(frame, field.value.trim());
     field.setCustomValidity(part || !field.value ? "" : "No state of that name is drawn. It may be collapsed.");
-    if (part) lead(frame, view, part);
-    else form.reportValidity();
+    if (part) {
+      lead(frame, view, part);
+      part.dispatchEvent(new Event("found", { bubbles: true }));
+    } else form.reportValidity();
   };
   form.hidden = false;
   form.addEventListener("submit", (event) => {
@@ -38,12 +42,13 @@ function find(frame, text) {
 }
 
 /** Scrolls to a state in letters that can be read, marks it, and gives it the focus where it is a link. */
-function lead(frame, view, part) {
-  if (view.scale < 0.6) view.zoom(1);
+export function lead(frame, view, part) {
+  if (view.scale < READABLE) view.zoom(1);
   const own = frame.getBoundingClientRect();
   const at = part.getBoundingClientRect();
   frame.scrollLeft += at.left + at.width / 2 - own.left - own.width / 2;
   frame.scrollTop += at.top + Math.min(at.height, own.height) / 2 - own.top - own.height / 2;
+  part.scrollIntoView({ block: "nearest", inline: "nearest" }); // the frame itself may be below the screen
   part.classList.add("found");
   setTimeout(() => part.classList.remove("found"), LIT);
   if (part.localName === "a") part.focus({ preventScroll: true });

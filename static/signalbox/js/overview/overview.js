@@ -36,7 +36,9 @@ document.addEventListener("click", ({ target }) => {
 async function renewRegions(signal) {
   const fresh = await load(location.href, signal);
   if (!fresh) return;
-  for (const name of isWritten() ? regions : [...regions, ...NOTE]) swap(find(document, name), find(fresh, name));
+  for (const name of isWritten() ? regions : [...regions, ...NOTE]) {
+    if (name !== "depths" || listsAnother(fresh)) swap(find(document, name), find(fresh, name));
+  }
   const [old, wanted] = [find(document, ROWS), find(fresh, ROWS)];
   if (ordered || !updateRows(old, wanted, !isPart)) swap(old, wanted);
   ordered = false;
@@ -61,6 +63,12 @@ function show({ machines, workers }) {
   }
 }
 
+/** Whether a queue has jobs that the page does not list yet. One that is empty by now stays, so that no row moves. */
+function listsAnother(fresh) {
+  const listed = new Set([...document.querySelectorAll("[data-queue]")].map(({ dataset }) => dataset.queue));
+  return [...fresh.querySelectorAll("[data-queue]")].some(({ dataset }) => !listed.has(dataset.queue));
+}
+
 /** Whether the handover note is being edited: it is not replaced meanwhile. */
 function isWritten() {
   const text = document.querySelector(".note textarea");
@@ -76,7 +84,7 @@ function sum(queues, place) {
 function renew({ machines, workers }, differs) {
   const shape = JSON.stringify([workers, Object.entries(machines).sort().map(([name, machine]) => [
     name, machine.version, machine.missing?.length, machine.total === 0, !workers && machine.overdue > 0, machine.breaches,
-    Object.values(machine.queues ?? {}).map((held) => [held.dead, held.ready > 0]),
+    Object.values(machine.queues ?? {}).map((held) => [held.dead, held.ready > 0, held.delayed > 0]),
   ])]);
   if (known ? known !== shape : differs) again();
   known = shape;

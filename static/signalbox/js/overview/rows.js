@@ -23,13 +23,8 @@ export function putMachine(name, { counts, total }) {
   for (const block of row.querySelectorAll(".block[data-state]")) {
     putCount(block.querySelector("[data-count]"), countOf(block, counts));
   }
-  const link = row.querySelector(".bar-of-states");
-  link?.setAttribute("aria-label", `states of ${name}: ${tell(row)}`);
-}
-
-function tell(row) {
-  const held = [...row.querySelectorAll(".block[data-state]:not(.none)")];
-  return held.map((block) => `${block.dataset.state} ${block.querySelector("[data-count]").textContent}`).join(", ") || "no instances";
+  const shown = [...row.querySelectorAll(".tip > span")].map((block) => block.textContent.trim().replace(/\s+/g, " "));
+  row.querySelector(".bar-of-states")?.setAttribute("aria-label", `states of ${name}: ${shown.join(", ")}`);
 }
 
 /** Replaces each machine in `old` by the same one in `fresh`, where it stands. `grows`: new machines are added at the end.

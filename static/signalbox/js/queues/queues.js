@@ -13,7 +13,7 @@ const { topic } = document.querySelector("[data-topic]").dataset;
 connection.subscribe(topic, ({ queues }, meta) => {
   const differs = changesIn(() => figures.show(queues, meta));
   const shape = JSON.stringify(Object.entries(queues).sort().map(([route, value]) => [
-    route, value.paused, value.ready > 0, value.delayed > 0, value.dead > 0,
+    route, value.paused, value.ready > 0, value.leased > 0, value.delayed > 0, value.dead > 0,
   ]));
   if (known ? known !== shape : differs) again();
   known = shape;

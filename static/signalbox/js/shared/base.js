@@ -3,6 +3,7 @@
 import "./ages.js";
 import "./shortcuts.js";
 import "./menu.js";
+import { element } from "./dom.js";
 import { send } from "./fetcher.js";
 import { toast } from "./toasts.js";
 
@@ -26,21 +27,33 @@ document.addEventListener("submit", (event) => {
 
 let reached = false; // the server answered, and the form is being sent again
 
+// Only a live connection shows that the server is there: a page without one asks first.
 function mayBeCutOff() {
-  return !reached && (!navigator.onLine || ["offline", "stale"].includes(document.querySelector("[data-live]")?.dataset.state));
+  return !reached && (!navigator.onLine || document.querySelector("[data-live]")?.dataset.state !== "live");
 }
 
-// A form that is sent in vain would leave this page, with all that was entered, for the browser's own error.
+// A form that is sent in vain would leave this page, with all that was entered, for the browser's own error. A proxy
+// whose server is down answers, too, but not in JSON.
 async function sendIfReached(form, submitter) {
   try {
-    await send(document.body.dataset.healthz, { cache: "no-store" });
+    const answer = await send(document.body.dataset.healthz, { cache: "no-store", headers: { Accept: "application/json" } });
+    await answer.json();
   } catch {
-    toast("The server cannot be reached. Nothing was sent, and what you entered is still here.", { level: "stop" });
+    sayUnsent(form);
     return;
   }
+  form.querySelector("[data-unsent]")?.remove();
   reached = true;
   form.requestSubmit(submitter);
   reached = false;
+}
+
+// A toast would be below an open dialog: there the form says it.
+function sayUnsent(form) {
+  const text = "The server cannot be reached. Nothing was sent, and what you entered is still here.";
+  if (!form.closest("[popover]")) return toast(text, { level: "stop" });
+  form.querySelector("[data-unsent]")?.remove();
+  form.append(element("p", { className: "error", role: "alert", "data-unsent": "" }, text));
 }
 
 // A page restored from the browser's memory is out of date, and so are the revisions in its forms.

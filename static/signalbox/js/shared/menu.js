@@ -26,9 +26,10 @@ document.addEventListener("toggle", ({ target, newState }) => {
   if (newState === "open" && target.matches("[popover]")) focusField(target);
 }, true); // it does not bubble
 
-// A link to a folded form (#create) opens it.
+// A link to a folded form (#create), or to one over the page, opens it.
 function openTarget() {
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target && target.popover && !target.matches(":popover-open")) target.showPopover(); // it takes the focus when it opens
   if (!target || target.tagName !== "DETAILS") return;
   target.open = true;
   focusField(target);

@@ -1,11 +1,12 @@
-// The palette (Ctrl-K): a dialog with a field that suggests machines, instances, jobs, queues, views, places and actions.
+// The palette (Ctrl-K): a dialog with a field that suggests what has the name, then actions, and after a pause what holds the words.
 
 import { element } from "./dom.js";
 import { fetchJson } from "./fetcher.js";
 
 const PAUSE = 120; // ms after the last letter
+const WORD_PAUSE = 400; // ms more before words are searched, of at least three letters
 const MOST = 20; // rows
-const NAMED = ["instance", "job", "machine", "queue"]; // kinds whose names are those of programs
+const NAMED = ["instance", "archived instance", "definition", "job", "machine", "queue"]; // kinds whose names are those of programs
 
 const opener = document.querySelector("[data-palette]");
 const address = opener && `${document.body.dataset.mount}search.json`;
@@ -68,6 +69,18 @@ async function ask() {
   rows.replaceChildren(...all.slice(0, MOST).map(row));
   if (!all.length) rows.append(element("li", { className: "empty" }, found ? "No results" : "No answer: try again"));
   choose(asked && all.length ? 0 : -1);
+  if (found && asked.length >= 3) timer = setTimeout(() => addWords(asked, all, mine.signal), WORD_PAUSE);
+}
+
+// Adds what holds the words behind the rows that are there, so that none of them moves.
+async function addWords(asked, shown, signal) {
+  const found = await fetchJson(`${address}?words=1&q=${encodeURIComponent(asked)}`, { signal });
+  if (signal.aborted) return;
+  const more = (found?.rows ?? []).filter((hit) => !shown.some(({ url, kind }) => url === hit.url && kind === hit.kind));
+  if (more.length) rows.querySelector(".empty")?.remove();
+  const first = rows.children.length;
+  rows.append(...more.map((hit, at) => row(hit, first + at)));
+  if (chosen < 0 && more.length) choose(0);
 }
 
 function matches(name, asked) {
@@ -76,11 +89,16 @@ function matches(name, asked) {
 
 function row(hit, place) {
   const made = element("li", { role: "option", id: `palette-${place}`, "aria-selected": "false" },
-    element("span", { className: NAMED.includes(hit.kind) ? "key" : "" }, hit.name), element("span", { className: "faint" }, hit.of ? `${hit.kind} of ${hit.of}` : hit.kind));
+    element("span", { className: NAMED.includes(hit.kind) ? "key" : "" }, hit.name), element("span", { className: "faint" }, about(hit)));
   made.addEventListener("click", () => take(hit));
   made.addEventListener("pointermove", () => choose(place));
   made.take = () => take(hit);
   return made;
+}
+
+function about({ kind, of, place }) {
+  const what = of ? `${kind} of ${of}` : kind;
+  return place ? `${what}: ${place}` : what;
 }
 
 function take({ url, selector }) {

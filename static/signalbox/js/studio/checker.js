@@ -43,13 +43,22 @@ export class Checker {
     this.#timer = setTimeout(() => this.#run(), pause);
   }
 
-  /** Returns the text written in a format, or null after saying why not. */
-  async write(format) {
+  /** Returns the answer with the text written in a format, or null after saying why not. */
+  write(format) {
+    return this.#insist({ write: format, draw: "0" });
+  }
+
+  /** Returns the answer with a change that is made in the diagram, or null after saying why not. */
+  change(change) {
+    return this.#insist({ draw: "1", seen: this.#seen }, change);
+  }
+
+  async #insist(terms, change) {
     while (this.#running) await new Promise((resolve) => setTimeout(resolve, 20));
-    let answer = await this.#exchange({ write: format, draw: "0" });
+    let answer = await this.#exchange(terms, change);
     while (!answer && this.#retry === BUSY) {
       await new Promise((resolve) => setTimeout(resolve, BUSY));
-      answer = await this.#exchange({ write: format, draw: "0" });
+      answer = await this.#exchange(terms, change);
     }
     return answer;
   }
@@ -79,13 +88,15 @@ export class Checker {
   #retry = 0;
   #busy = 0; // answers in a row that the server is busy
 
-  async #exchange(terms) {
+  async #exchange(terms, change = null) {
     this.#running = true;
     this.#retry = 0;
     const text = this.#text();
     try {
       const query = new URLSearchParams({ format: this.format(), ...terms, ...(this.#known ? {} : { known: "1" }) });
-      const response = await send(`${this.#address}?${query}`, { method: "POST", headers: headers(), body: text });
+      const body = change ? JSON.stringify({ text, change }) : text;
+      const sent = change ? { ...headers(), "Content-Type": "application/json" } : headers();
+      const response = await send(`${this.#address}?${query}`, { method: "POST", headers: sent, body });
       const answer = await response.json().catch(() => null);
       if (response.ok && answer) {
         this.#known = true;

@@ -1,30 +1,17 @@
 // The text editor: CodeMirror with the looks of the page. Tab leaves it, so that the keyboard is never caught.
 
 import {
-  autocompletion, bracketMatching, classHighlighter, closeBrackets, closeBracketsKeymap, codeFolding, Compartment, completionKeymap, Decoration,
+  autocompletion, bracketMatching, classHighlighter, closeBrackets, closeBracketsKeymap, codeFolding, Compartment, completionKeymap,
   defaultKeymap, drawSelection, EditorState, EditorView, foldGutter, foldKeymap, highlightActiveLine, highlightSelectionMatches,
-  highlightSpecialChars, history, historyKeymap, indentOnInput, json, keymap, lineNumbers, lintGutter, lintKeymap, openLintPanel, search,
-  searchKeymap, StateEffect, StateField, syntaxHighlighting, yaml,
+  highlightSpecialChars, history, historyKeymap, hoverTooltip, indentOnInput, json, keymap, lineNumbers, lintGutter, lintKeymap, openLintPanel, search,
+  searchKeymap, syntaxHighlighting, yaml,
 } from "../../vendor/codemirror/codemirror.js";
 
 const LANGUAGES = { json, yaml };
-const light = StateEffect.define(); // a range that the diagram points at
-const lit = StateField.define({
-  create: () => Decoration.none,
-  update(marks, transaction) {
-    for (const effect of transaction.effects) {
-      if (!effect.is(light)) continue;
-      const { from, to } = effect.value;
-      return to > from ? Decoration.set([Decoration.mark({ class: "cm-pointed" }).range(from, to)]) : Decoration.none;
-    }
-    return marks.map(transaction.changes);
-  },
-  provide: (field) => EditorView.decorations.from(field),
-});
 
-/** Makes an editor in place of `textarea`. `changed(changes)` and `moved(offset)` are called; `complete` suggests;
- *  `keys`: more bindings. */
-export function createEditor(textarea, { format, writable, changed, moved, complete, keys = [] }) {
+/** Makes an editor in place of `textarea`. `changed(changes)` and `moved(offset)` are called; `complete` suggests,
+ *  `explain` says what a word means; `keys`: more bindings. */
+export function createEditor(textarea, { format, writable, changed, moved, complete, explain, keys = [] }) {
   const language = new Compartment();
   const nonce = document.querySelector("script[nonce]").nonce;
   const view = new EditorView({
@@ -36,8 +23,8 @@ export function createEditor(textarea, { format, writable, changed, moved, compl
       EditorState.tabSize.of(2),
       lineNumbers(), lintGutter(), codeFolding(), foldGutter({ openText: "▾", closedText: "▸" }),
       history(), drawSelection(), highlightSpecialChars(), highlightActiveLine(), highlightSelectionMatches(), bracketMatching(),
-      closeBrackets(), indentOnInput(), search({ top: true }), syntaxHighlighting(classHighlighter), lit,
-      autocompletion({ override: [complete], activateOnTyping: true, icons: false }),
+      closeBrackets(), indentOnInput(), search({ top: true }), syntaxHighlighting(classHighlighter),
+      autocompletion({ override: [complete], activateOnTyping: true, icons: false }), hoverTooltip(explain),
       keymap.of([...keys, ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...completionKeymap,
         ...lintKeymap.filter(({ run }) => run !== openLintPanel)]),
       EditorView.contentAttributes.of({ "aria-label": "Definition", "aria-multiline": "true", tabindex: "0" }),
@@ -74,17 +61,31 @@ class Editor {
     this.#textarea.value = text;
   }
 
+  /** The number of the cursor's line. */
+  get line() {
+    const { doc, selection } = this.view.state;
+    return doc.lineAt(selection.main.head).number;
+  }
+
   set format(format) {
     this.view.dispatch({ effects: this.#language.reconfigure(LANGUAGES[format]?.() ?? []) });
   }
 
-  /** Moves the cursor, and the page to it. */
-  show(from, to = from) {
+  /** Makes edits of the text, offset from, offset to and words, as one step of undo. */
+  edit(edits) {
+    this.view.dispatch({ changes: edits.map(([from, to, insert]) => ({ from, to, insert })), userEvent: "input.draw" });
+  }
+
+  /** Takes the last step back, or makes it again. */
+  undo(again = false) {
+    historyKeymap.find(({ key }) => key === (again ? "Mod-y" : "Mod-z")).run(this.view);
+  }
+
+  /** Selects a range and scrolls to its beginning. `focus`: the keyboard goes there too. */
+  show(from, to = from, focus = true) {
     const { length } = this.view.state.doc;
-    const at = Math.min(from, length);
-    this.view.dispatch({
-      selection: { anchor: at }, effects: [EditorView.scrollIntoView(at, { y: "center" }), light.of({ from: at, to: Math.min(to, length) })],
-    });
-    this.view.focus();
+    const [anchor, head] = [Math.min(to, length), Math.min(from, length)];
+    this.view.dispatch({ selection: { anchor, head }, effects: EditorView.scrollIntoView(head, { y: "center" }) });
+    if (focus) this.view.focus();
   }
 }

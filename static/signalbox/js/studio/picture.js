@@ -1,11 +1,11 @@
-// The diagram beside the text: replaced by each new drawing, at the scale a person has chosen; a click on a part leads to
+// The diagram beside the text: replaced by each new drawing, at the scale a person has chosen; a click on a part selects
 // its text, and the part whose text has the cursor is highlighted.
 
 import { enableZoom } from "../../admin/zoom.js";
 import { enableLineKeys } from "../diagram/keys.js";
 import { parseHtml } from "../shared/trusted_document.js";
 
-const frame = document.querySelector("[data-diagram]");
+export const frame = document.querySelector("[data-diagram]");
 const place = frame.querySelector("[data-region=drawing]");
 const said = document.querySelector("[data-drawn]");
 
@@ -16,18 +16,47 @@ export class Picture {
   #pointed = null;
   #cursor = 0;
   #marks = null;
+  #others = [];
+  #wanted = ""; // the state that gets the focus in the next drawing
 
-  /** `show(from, to)` moves the cursor. */
-  constructor(show) {
+  /** `show(from, to, focus)` selects text; `chosen(state)` hears of a click on one. */
+  constructor(show, chosen) {
     enableLineKeys(frame);
-    const go = (event) => {
+    const go = (event, focus) => {
       const part = event.target.closest(".state, .transition, .history");
       const range = part && this.#parts[part.id];
-      if (range) show(this.#moved(range[2]), this.#moved(range[2]) + 1);
-      return Boolean(range);
+      if (range) show(this.#moved(range[0]), this.#moved(range[1]), focus);
+      return range && part;
     };
-    frame.addEventListener("click", go);
-    frame.addEventListener("keydown", (event) => event.key === "Enter" && go(event) && event.preventDefault());
+    frame.addEventListener("click", (event) => {
+      const part = go(event, false);
+      part?.focus({ preventScroll: true });
+      if (part?.dataset.state) chosen(part.dataset.state);
+    });
+    frame.addEventListener("keydown", (event) => event.key === "Enter" && go(event, true) && event.preventDefault());
+  }
+
+  /** The names of the states that are drawn. */
+  get states() {
+    return [...place.querySelectorAll(".state")].map(({ dataset }) => dataset.state);
+  }
+
+  /** The state of the text at the cursor, or that of its transition; "" for none. */
+  get pointed() {
+    const { state, source } = this.#pointed?.dataset ?? {};
+    return state ?? source ?? "";
+  }
+
+  /** Marks the states that others are in. */
+  markOthers(others = this.#others) {
+    this.#others = others;
+    const states = new Set(others.map(({ state }) => state));
+    for (const part of place.querySelectorAll(".state")) part.classList.toggle("theirs", states.has(part.dataset.state));
+  }
+
+  /** Gives the focus to a state in the next drawing. */
+  focus(state) {
+    this.#wanted = state;
   }
 
   /** Shows the drawing of an answer, or marks the one that is there as old. */
@@ -78,18 +107,22 @@ export class Picture {
     for (const part of fresh.querySelectorAll(".state, .history")) {
       part.setAttribute("tabindex", "0");
       part.setAttribute("role", "button");
-      part.setAttribute("aria-label", `${part.dataset.state}: go to its text`);
+      part.setAttribute("aria-label", `${part.dataset.state}: select its text`);
     }
     for (const line of fresh.querySelectorAll(".transition")) {
       line.setAttribute("role", "button");
-      line.setAttribute("aria-label", `${line.dataset.events || "always"}, from ${line.dataset.source}: go to its text`);
+      line.setAttribute("aria-label", `${line.dataset.events || "always"}, from ${line.dataset.source}: select its text`);
     }
     fresh.setAttribute("role", "group");
     const focused = place.contains(document.activeElement) ? document.activeElement.id : "";
     const first = !place.firstElementChild;
     place.replaceChildren(fresh);
     this.mark(this.#marks);
-    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    this.markOthers();
+    const busy = document.activeElement.closest(".draw, .cm-editor, input, textarea"); // somebody types there
+    const wanted = busy ? null : [...place.querySelectorAll(".state")].find(({ dataset }) => dataset.state === this.#wanted);
+    (wanted ?? (focused && (document.getElementById(focused) ?? frame)))?.focus?.({ preventScroll: true });
+    if (wanted) this.#wanted = "";
     if (this.#view.chosen && !first) this.#view.apply();
     else this.#view.settle();
     document.dispatchEvent(new Event("redrawn"));

@@ -2,17 +2,21 @@
 
 import { Baselines } from "./baselines.js";
 import { Checker } from "./checker.js";
-import { suggest } from "./completion.js";
+import { explain, suggest } from "./completion.js";
 import { Conflict } from "./conflict.js";
 import { Converter } from "./converter.js";
 import { Drafts } from "./drafts.js";
+import { DiagramEditor } from "./drawing/diagram_editor.js";
+import { placeOf } from "./drawing/parts.js";
 import { createEditor } from "./editor.js";
 import { Findings } from "./results/findings.js";
 import { KeptText } from "./kept_text.js";
-import { Picture } from "./picture.js";
+import { Language } from "./language.js";
+import { frame, Picture } from "./picture.js";
 import { watchPeople } from "./people.js";
 import { Simulator } from "./results/simulator.js";
 import { makeTabs } from "./results/tabs.js";
+import { StateForm } from "./drawing/state_form.js";
 import { Verifier } from "./results/verifier.js";
 
 const form = document.querySelector("[data-studio]");
@@ -22,12 +26,14 @@ const baselines = new Baselines();
 let names = NO_NAMES;
 let known = {};
 let format = form.dataset.format;
+let tellPlace = () => {};
 let machine = form.dataset.machine; // what the text calls it, on the page of a new one
 
 const editor = createEditor(form.querySelector("textarea"), {
   format: format || "json",
   writable,
   complete: suggest({ format: () => format || "json", names: () => names, known: () => known }),
+  explain: explain({ format: () => format || "json", known: () => known }),
   changed(changes) {
     baselines.add(changes);
     if (isOther(changes)) format = "";
@@ -36,13 +42,16 @@ const editor = createEditor(form.querySelector("textarea"), {
     simulator.changed();
     drafts?.changed();
   },
-  moved: (offset) => picture.point(offset),
+  moved(offset) {
+    picture.point(offset);
+    tellPlace();
+  },
   keys: [
     { key: "Mod-s", preventDefault: true, run: () => (drafts?.save(), true) },
     { key: "Mod-Shift-f", preventDefault: true, run: () => (converter?.tidy(), true) },
   ],
 });
-const picture = new Picture((from, to) => editor.show(from, to));
+const picture = new Picture((...range) => editor.show(...range), (state) => stateForm?.open(state));
 const findings = new Findings(editor, writable);
 const simulator = new Simulator(document.querySelector("[data-play]"), {
   text: () => editor.text,
@@ -64,7 +73,7 @@ const checker = new Checker({
   format: () => format || "guess",
   take(answer) {
     const moved = baselines.answered();
-    if (answer.known) known = answer.known;
+    if (answer.known) known = { ...answer.known, language: new Language(answer.known.schema) };
     if (answer.format === "json" || answer.format === "yaml") {
       if (answer.format !== format) editor.format = answer.format;
       format = answer.format;
@@ -83,6 +92,7 @@ const checker = new Checker({
 const choose = makeTabs(document.querySelector("[data-tabs]"));
 for (const button of form.querySelectorAll("[data-without]")) button.hidden = true; // what they do happens by itself
 const drafts = writable ? startDrafts() : null;
+const stateForm = writable ? startDrawing() : null;
 checker.ask(0);
 
 function startDrafts() {
@@ -90,8 +100,17 @@ function startDrafts() {
   const conflict = new Conflict(editor);
   const made = new Drafts({ form, editor, kept, conflict, machine: () => machine, format: () => format || "json", say });
   kept.offer();
-  watchPeople(form, made);
+  const where = () => ({ line: editor.line, state: picture.pointed });
+  tellPlace = watchPeople(form, made, where, (others) => picture.markOthers(others));
   return made;
+}
+
+function startDrawing() {
+  const drawing = new DiagramEditor(frame, { editor, picture, ask: (change) => checker.change(change) });
+  const button = document.querySelector("[data-add-state]");
+  button.hidden = false;
+  button.addEventListener("click", () => drawing.addState(placeOf(button)));
+  return new StateForm(drawing, choose);
 }
 
 function say(message) {

@@ -13,7 +13,7 @@
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue)), for each job
 local MAX_JOBS = 1000
-local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'taken' }
+local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'taken', 'group' }
 local NO_RESULT = {} -- never written
 local pcall_redis = redis.pcall
 
@@ -21,10 +21,11 @@ local pcall_redis = redis.pcall
 local function read_held(root, job, token, batch)
     if batch and batch.ended[job] then return nil, 'gone' end
     local key = keys.job(root, job)
-    local found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'unique', 'taken')
+    local found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'unique', 'taken',
+        'group')
     if found.err or found[2] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
     return { place = 'leased', queue = found[1], instance = found[3], invoke = found[4] or nil,
-        unique = found[5] or nil, taken = found[6], key = key }
+        unique = found[5] or nil, taken = found[6], group = found[7] or nil, key = key }
 end
 
 -- Deletes a job that ran for `ms`.

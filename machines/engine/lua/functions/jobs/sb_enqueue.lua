@@ -1,11 +1,12 @@
--- needs: arguments, jobs, json, keys, pulse, replies, strings, traces, values
+-- needs: arguments, jobs, json, keys, pulse, ready_order, replies, strings, traces, values
 -- sb_enqueue: adds jobs that no instance waits for to queues; all of them, or none.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · then 12 arguments for each job, at most 500 jobs: src, queue, input (JSON, or ''), priority
---          (0..9), delay in ms, unique key or '', attempts (1..100), backoff in ms, lease in ms, timeout in ms (0 = none),
---          jitter ('1' or '0'), exception kinds not to retry (between spaces) · after the arguments of a single job, optionally,
---          an idempotency key of 1 to 200 bytes: for a day, the same key adds no other job to the partition ·
---          behind that ('' for none), optionally, a W3C traceparent: the handlers go on with that trace
+--          (0..9; for a job of a group followed by the group's weight, 0.1 to 10, and its name: '5 1 acme'), delay in ms,
+--          unique key or '', attempts (1..100), backoff in ms, lease in ms, timeout in ms (0 = none), jitter ('1' or
+--          '0'), exception kinds not to retry (between spaces) · after the arguments of a single job, optionally, an
+--          idempotency key of 1 to 200 bytes: for a day, the same key adds no other job to the partition · behind that (''
+--          for none), optionally, a W3C traceparent: the handlers go on with that trace
 -- Returns: {OK, job, {} or {field, value, ...}, ...}: the fields of an earlier open job that holds the unique key, or of the
 --          job of an earlier call with the idempotency key while that job is there · {BADARG, why}
 -- Notifies: <root>:pulse
@@ -27,13 +28,19 @@ local function check_texts(spec)
     if spec.unique and (#spec.unique > MAX_UNIQUE or not strings.is_valid(spec.unique)) then
         return 'a unique key has at most ' .. MAX_UNIQUE .. ' bytes of UTF-8'
     end
+    if #spec.group > ready_order.MAX_GROUP or not strings.is_valid(spec.group) or string.find(spec.group, '%z') then
+        return 'a group has at most ' .. ready_order.MAX_GROUP .. ' bytes of UTF-8'
+    end
     if #spec.stop > MAX_STOP then return 'the kinds not to retry have at most ' .. MAX_STOP .. ' bytes' end
     local ok, why = pcall(json.read, spec.input == '' and 'null' or spec.input)
     return not ok and 'the input: ' .. values.describe_error(why) or nil
 end
 
 local function check_numbers(spec)
-    if not spec.priority then return 'a priority is 0 to 9' end
+    if not spec.priority then return "a priority is 0 to 9, or that, a weight and a group: '5 1 acme'" end
+    if spec.weight < ready_order.MIN_WEIGHT or spec.weight > ready_order.MAX_WEIGHT then
+        return 'a weight is ' .. ready_order.MIN_WEIGHT .. ' to ' .. ready_order.MAX_WEIGHT
+    end
     if not spec.delay then return 'a delay is ms, up to ten years' end
     if not spec.attempts then return 'attempts are 1 to 100' end
     if not spec.backoff then return 'a backoff has 0 to ' .. arguments.MAX_MS .. ' ms' end
@@ -42,11 +49,20 @@ local function check_numbers(spec)
     return nil
 end
 
+-- Parses `<priority>` or `<priority> <weight> <group>`; a priority of nil for anything else.
+local function parse_order(text)
+    local priority, weight, group = string.match(text, '^(%d) ([%d.]+) (.+)$')
+    if not priority then return arguments.parse_count(text, 0, ready_order.LOWEST), 1, '' end
+    if not tonumber(weight) then return nil, 1, '' end
+    return tonumber(priority), tonumber(weight), group
+end
+
 local function read(ARGV, at)
     local count = arguments.parse_count
+    local priority, weight, group = parse_order(ARGV[at + 3])
     return {
         src = ARGV[at], queue = ARGV[at + 1], input = ARGV[at + 2],
-        priority = count(ARGV[at + 3], 0, jobs.LOWEST),
+        priority = priority, weight = weight, group = group,
         delay = count(ARGV[at + 4], 0, MAX_DELAY),
         unique = ARGV[at + 5] ~= '' and ARGV[at + 5] or nil,
         attempts = count(ARGV[at + 6], 1, 100),

@@ -12,7 +12,7 @@
 local MAX_ERROR, MAX_TRACE = 1000, 16384
 local NO_FAILURE = { error = '', kind = '' }
 local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'priority', 'attempt', 'attempts', 'backoff', 'jitter',
-    'stop', 'worker', 'taken', 'deadline', 'log', 'created', 'handled', 'traceparent' }
+    'stop', 'worker', 'taken', 'deadline', 'log', 'created', 'handled', 'traceparent', 'group', 'weight' }
 
 local function hand_back(root, job, row, now, due)
     local attempt, log = tonumber(row.attempt) - 1, jobs.append_attempt(row, now, 'handed back', NO_FAILURE)

@@ -5,7 +5,8 @@
 -- A dead job whose instance no longer waits for it goes to the handled ones.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · 2 queue whose members are checked, or '' · 3 their place: ready | leased | delayed | dead |
---          handled, or '' · 4 cursor ('0' at first), or a job's id · then up to 499 further ids of jobs
+--          handled, members (jobs of groups with limits), or '' · 4 cursor ('0' at first), or a job's id · then up to 499
+--          further ids of jobs
 -- Returns: {OK, next cursor ('0' = no more), ready, leased, delayed, dead: jobs added there (handled ones
 --          count as dead), strays: removed from a wrong place, ghosts: removed members without a job,
 --          words: repaired fields (an invalid place, a token without a lease, an attempt that is no number,
@@ -18,7 +19,7 @@ local function check_arguments(ARGV)
     local queue, place, first = ARGV[2] or '', ARGV[3] or '', ARGV[4] or ''
     if first == '' then return 'the jobs are missing' end
     if #ARGV > MOST + 3 then return 'at most ' .. MOST .. ' jobs are checked in a call' end
-    if (queue ~= '' or place ~= '') and not (queue ~= '' and jobs.places[place]) then
+    if (queue ~= '' or place ~= '') and not (queue ~= '' and (jobs.places[place] or place == 'members')) then
         return 'a place is ready, leased, delayed, dead or handled, of a queue'
     end
     if queue ~= '' and not string.find(first, '^%d+$') then return 'a cursor is the number that an earlier call answered' end

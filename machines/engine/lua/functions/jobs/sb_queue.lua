@@ -1,14 +1,16 @@
--- needs: arguments, jobs, json, keys, partition_log, pulse, queue_limits, replies
--- sb_queue: pauses, resumes or limits one queue. The log says who did it and why.
+-- needs: arguments, group_limits, jobs, json, keys, partition_log, pulse, queue_limits, replies, strings
+-- sb_queue: pauses, resumes or limits one queue, or one group of it. The log says who did it and why.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 pause | resume | limit · 3 actor · 4 reason · 5 now (ms, or '') · 6 with limit, concurrency of this
---          partition ('0' = none, '' = as the definition declares) · 7 with limit, rate: <count>/<ms>, '0' or '' likewise
+--          partition ('0' = none, '' = as the definition declares) · 7 with limit, rate: <count>/<ms> or
+--          <count>/<ms>/<burst>, '0' or '' likewise · 8 group, '' for the queue; its limits are those of all partitions
 -- Returns: {OK} · {BADARG, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(1)
+local MAX_GROUP = 200
 local ACTIONS = { pause = true, resume = true, limit = true }
 
-local function check_arguments(queue, action, concurrency, rate)
+local function check_arguments(queue, action, concurrency, rate, group)
     if not queue or #queue > 64 or not string.find(queue, '^[%a_][%w_.-]*$') then
         return 'a queue has a name of letters, digits, _ . and -'
     end
@@ -19,6 +21,9 @@ local function check_arguments(queue, action, concurrency, rate)
     if rate ~= '' and rate ~= '0' and not queue_limits.parse_rate(rate) then
         return 'a rate is <count>/<ms>, or 0 for no limit'
     end
+    if #group > MAX_GROUP or not strings.is_valid(group) or string.find(group, '%z') then
+        return 'a group has at most ' .. MAX_GROUP .. ' bytes of UTF-8'
+    end
     return nil
 end
 
@@ -26,27 +31,42 @@ local function store_limit(key, field, value)
     if value == '' then redis.call('HDEL', key, field) else redis.call('HSET', key, field, value) end
 end
 
+local function change_queue(key, action, now, call)
+    if action == 'pause' then
+        redis.call('HSET', key, 'paused', now, 'actor', call.actor, 'reason', call.reason)
+    elseif action == 'resume' then
+        redis.call('HDEL', key, 'paused', 'actor', 'reason')
+    else
+        store_limit(key, 'concurrency', call.concurrency)
+        store_limit(key, 'rate', call.rate)
+        redis.call('HDEL', key, 'tat')
+    end
+end
+
+-- Answers nil, or why the limits of the group cannot be stored.
+local function change_group(root, queue, action, now, call)
+    local fields = { concurrency = call.concurrency, rate = call.rate }
+    if action == 'pause' then fields = { paused = now, actor = call.actor, reason = call.reason } end
+    if action == 'resume' then fields = { paused = '', actor = '', reason = '' } end
+    return group_limits.set(root, queue, call.group, fields)
+end
+
 return function(KEYS, ARGV)
     local root, queue, action = KEYS[1], ARGV[1], ARGV[2]
     local actor, reason = ARGV[3] or '', ARGV[4] or ''
-    local concurrency, rate = ARGV[6] or '', ARGV[7] or ''
-    local bad = check_arguments(queue, action, concurrency, rate) or arguments.check('', '', actor, reason, ARGV[5] or '')
+    local concurrency, rate, group = ARGV[6] or '', ARGV[7] or '', ARGV[8] or ''
+    local call = { actor = actor, reason = reason, concurrency = concurrency, rate = rate, group = group }
+    local bad = check_arguments(queue, action, concurrency, rate, group) or arguments.check('', '', actor, reason, ARGV[5] or '')
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, key = arguments.read_now(ARGV[5]), keys.rules(root, queue)
     local waiting = redis.call('ZCARD', keys.ready(root, queue))
     redis.call('HLEN', key) -- these throw before any write when a key has another type
     redis.call('SCARD', keys.queues(root))
-    partition_log.append(root, 'kind', 'queue', 'name', action, 'data',
-        json.encode({ queue = queue, concurrency = concurrency, rate = rate }), 'actor', actor, 'reason', reason)
-    if action == 'pause' then
-        redis.call('HSET', key, 'paused', now, 'actor', actor, 'reason', reason)
-    elseif action == 'resume' then
-        redis.call('HDEL', key, 'paused', 'actor', 'reason')
-    else
-        store_limit(key, 'concurrency', concurrency)
-        store_limit(key, 'rate', rate)
-        redis.call('HDEL', key, 'tat')
-    end
+    bad = group ~= '' and change_group(root, queue, action, now, call)
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local data = { queue = queue, concurrency = concurrency, rate = rate, group = group ~= '' and group or nil }
+    partition_log.append(root, 'kind', 'queue', 'name', action, 'data', json.encode(data), 'actor', actor, 'reason', reason)
+    if group == '' then change_queue(key, action, now, call) end
     if action ~= 'resume' then redis.call('SADD', keys.queues(root), queue) end -- a queue with rules is listed
     if action ~= 'pause' and waiting > 0 then jobs.ring_bell(root, queue, waiting) end
     pulse.ring(root)

@@ -3,9 +3,9 @@
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    none
--- Returns: {OK, JSON {now, queues: {queue: {ready, leased, delayed, dead, handled, oldest, counters, rules}}}}: oldest is the ms
---          since when a ready job has waited, judged by the first twenty of each priority; counters and rules are the hashes
---          · {BADARG, why}
+-- Returns: {OK, JSON {now, queues: {queue: {ready, leased, delayed, dead, handled, oldest, counters, rules, held}}}}: oldest is
+--          the ms since when a ready job has waited, judged by the first twenty of each priority; counters and rules are the
+--          hashes; held counts the ready jobs that wait for limits of their groups · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(queues), for any number of jobs
 

@@ -1,4 +1,5 @@
--- needs: arguments, due_times, instances, jobs, json, keys, pulse, queue_bells, queue_counters, queue_limits, replies
+-- needs: arguments, due_times, group_limits, held_jobs, instances, jobs, json, keys, pulse, queue_bells, queue_counters
+-- needs: queue_limits, ready_order, replies
 -- sb_take: leases up to `count` ready jobs of a queue to a worker: pop, lease, token and attempt in one call.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = that of each job) · 5 now (ms, or '') · 6 nonce,
@@ -59,18 +60,27 @@ local function lease_job(key, row, taking)
     return token, lease_end
 end
 
+-- Tells whether the limits of its group let a job be leased; it is held otherwise.
+local function admit(root, queue, job, row, taking)
+    if group_limits.admit(root, queue, job, row.group, taking.groups, taking.now) then return true end
+    held_jobs.put_back(root, queue, job, row)
+    taking.put_back = true
+    return false
+end
+
 -- Jobs of one call mostly became ready and end their leases together: what is worked out from a time is kept for the next.
 local function lease_popped(root, queue, popped, taking)
     local now, plain_end = taking.now, taking.now + (taking.lease or LEASE)
     local plain_score = json.number(plain_end)
     local reply, leased, waits, at, held, first = { replies.OK, '', now }, {}, {}, 3, 0, math.huge
-    local last_ready, bucket
+    local last_ready, bucket, has_group
     for i = 1, #popped, 2 do
         local job = popped[i]
         local key = keys.job(root, job)
         local flat = pcall_redis('HGETALL', key)
         local ready, instance = find_plain(flat)
         local row = not ready and jobs.parse_row(flat)
+        if row and row.group and taking.groups and not admit(root, queue, job, row, taking) then row = nil end
         if ready or row then
             local token, lease_end, score = taking.first, plain_end, plain_score
             if ready then
@@ -81,6 +91,7 @@ local function lease_popped(root, queue, popped, taking)
             end
             if ready ~= last_ready then last_ready, bucket = ready, queue_counters.find_bucket(now - ready) end
             waits[bucket] = (waits[bucket] or 0) + 1
+            has_group = has_group or row and row.group
             leased[held + 1], leased[held + 2] = score, job
             held = held + 2
             if lease_end < first then first = lease_end end
@@ -96,7 +107,23 @@ local function lease_popped(root, queue, popped, taking)
         due_times.note(root, first, now)
         queue_counters.count_wait_times(root, queue, waits)
     end
-    return reply, (at - 3) / 6
+    return reply, (at - 3) / 6, has_group
+end
+
+-- Removes and answers up to `count` ready jobs and their scores; `last`: the score of the last in order.
+local function pop(ready, count, has_held)
+    local aged, score = ready_order.pop_aged(ready, count)
+    local popped = (not aged or count > 1) and ready_order.pop(ready, aged and count - 1 or count, has_held) or {}
+    popped.last = tonumber(popped[#popped] or score)
+    if aged then popped[#popped + 1], popped[#popped + 2] = aged, score end
+    return popped
+end
+
+-- Answers why fewer were taken than asked for: what the limits of the queue say, or the ms until a group has room.
+local function find_hint(root, queue, why, taking)
+    if not taking.groups or type(why) == 'string' then return why end
+    local wait = taking.put_back and 1 or held_jobs.find_next(root, queue, taking.now)
+    return wait and math.min(wait, why or wait) or why
 end
 
 return function(KEYS, ARGV)
@@ -114,20 +141,31 @@ return function(KEYS, ARGV)
     jobs.check_place(root, queue, 'leased')
     jobs.wake_delayed(root, queue, now, WAKE)
     local asked, hears = count, ARGV[7] == 'hears'
-    local rules, why = queue_limits.read(root, queue), nil
-    if rules then count, why = queue_limits.compute_allowance(rules, root, queue, count, now) end
+    local rules, groups = queue_limits.read(root, queue)
+    local why
+    if rules then
+        local leased = rules.concurrency and call('ZCARD', keys.leased(root, queue)) or 0
+        count, why = queue_limits.compute_allowance(rules, leased, count, now)
+    end
     if count == 0 then
         queue_bells.note_empty(root, queue, hears)
         if why == 'busy' then jobs.request_bell(root, queue) end
         return { replies.OK, why, now }
     end
-    local popped = redis.call('ZPOPMIN', keys.ready(root, queue), count)
+    taking.groups = groups
+    if groups then held_jobs.release_due(root, queue, groups, now) end
+    local popped = pop(keys.ready(root, queue), count, groups)
     if #popped < 2 * asked then queue_bells.note_empty(root, queue, hears) end
-    if not popped[1] then return { replies.OK, '', now } end
-    local reply, taken = lease_popped(root, queue, popped, taking)
+    if not popped[1] then
+        ready_order.note_taken(root, queue, 0, true, false)
+        return { replies.OK, find_hint(root, queue, nil, taking) or '', now }
+    end
+    local reply, taken, has_group = lease_popped(root, queue, popped, taking)
+    ready_order.note_taken(root, queue, popped.last, #popped < 2 * count, has_group)
     if rules and taken > 0 then queue_limits.count_taken(rules, root, queue, taken, now) end
-    if why and #popped == 2 * count then
-        reply[2] = why
+    if taken < asked then
+        if #popped < 2 * count then why = nil end
+        reply[2] = find_hint(root, queue, why, taking) or ''
         if why == 'busy' then jobs.request_bell(root, queue) end
     end
     if taken > 0 then pulse.ring(root, clock) end

@@ -1,5 +1,5 @@
 -- needs: chart_writes, commit, data_indexes, dead_jobs, due_times, job_requests, jobs, json, keys, migration_marks, step_log
--- needs: timers, undo_records, values, version_counters, work_budget
+-- needs: ready_order, timers, undo_records, values, version_counters, work_budget
 -- Commits the move of an instance to another version: indexes, history, jobs, timers and messages, then its hash. When a
 -- write fails, because of a key of another type for example, the earlier ones are undone.
 local migration_writes = {}
@@ -123,7 +123,7 @@ local function restore_job(root, held, now)
     for name, value in pairs(row) do flat[#flat + 1], flat[#flat + 2] = name, value end
     call('HSET', key, unpack(flat))
     log_undo('DEL', key, key)
-    local score = row.place == 'ready' and jobs.compute_rank(held.id, row.priority) or held.score
+    local score = row.place == 'ready' and ready_order.compute_score(root, queue, held.id, row) or held.score
     call('ZADD', jobs.places[row.place](root, queue), score, held.id)
     log_undo('ZREM', jobs.places[row.place](root, queue), held.id)
     call('DEL', keys.withdrawn(root, held.id))

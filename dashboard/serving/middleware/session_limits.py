@@ -1,0 +1,51 @@
+"""Middleware: ends a session that nobody used for ``SESSION_IDLE`` seconds, or that began ``SESSION_MAX`` seconds ago.
+
+What a page asks by itself is no use. The store drops the session at its end, so that open sockets close with it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction, sync_to_async
+from django.contrib.auth import logout
+from django.http import HttpRequest
+
+from dashboard.shared.async_middleware import AsyncMiddleware
+from machines.conf import conf
+from machines.people.sign_in_times import STARTED
+
+USED = "signalbox_used"
+STEP = 20  # a use is noted when this part of the idle time has passed: pages come in bursts
+
+
+class SessionLimits(AsyncMiddleware):
+    def __call__(self, request: HttpRequest) -> Any:
+        if iscoroutinefunction(self):
+            return self._answer_async(request)
+        limit_session(request)
+        return self.get_response(request)
+
+    async def _answer_async(self, request: HttpRequest) -> Any:
+        await sync_to_async(limit_session)(request)
+        return await self.get_response(request)
+
+
+def limit_session(request: HttpRequest) -> None:
+    """Log out where the session is over; otherwise set its end, if the request is a use of it."""
+    if not request.COOKIES or not request.user.is_authenticated:
+        return
+    session, now = request.session, time.time()
+    ends = session.setdefault(STARTED, now) + conf.SESSION_MAX
+    idle = conf.SESSION_IDLE or conf.SESSION_MAX
+    used = session.get(USED, 0)
+    if now >= ends or (used and now >= used + idle):
+        logout(request)
+    elif now - used >= idle / STEP and not _is_background(request):
+        session[USED] = now
+        session.set_expiry(max(1, int(min(idle, ends - now))))
+
+
+def _is_background(request: HttpRequest) -> bool:
+    return request.method == "GET" and request.headers.get("Sec-Fetch-Dest") == "empty"

@@ -1,0 +1,46 @@
+"""Reads ``approvers``: for each action of ``approval`` who may approve it, how many, and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from machines.engine.definitions.approval_terms import ANY, MAX_QUORUM, MOST_EXPIRES, ApprovalTerms
+from machines.engine.definitions.findings import quote
+from machines.engine.definitions.place import Place
+
+from .machine_settings import parse_age
+
+KEYS = ("group", "quorum", "expires")
+_FORM = 'write {"delete": {"group": "supervisors", "quorum": 2, "expires": "4h"}}, or "*" for each action'
+
+
+def read_approvers(place: Place | None, approval: Collection[str]) -> dict[str, ApprovalTerms]:
+    """Read the terms of each action. ``approval``: the actions that the definition reserves."""
+    if place is None or not place.is_object("an object of actions", _FORM):
+        return {}
+    found: dict[str, ApprovalTerms] = {}
+    for name, inner in place.items():
+        if name != ANY and name not in approval:
+            inner.error("SB125", f"{quote(name)} is not among the actions of approval", "name it there, too")
+        elif inner.is_object("an object with group, quorum or expires", _FORM):
+            inner.refuse_unknown(KEYS)
+            found[name] = _read_terms(inner)
+    return found
+
+
+def _read_terms(place: Place) -> ApprovalTerms:
+    group, quorum, expires = (place.get(key) for key in KEYS)
+    named = group.text("the name of a group") if group else None
+    count = quorum.whole(1, MAX_QUORUM) if quorum else None
+    return ApprovalTerms((named,) if named else (), count or 1, _read_expiry(expires) if expires else None)
+
+
+def _read_expiry(place: Place) -> int | None:
+    text = place.text("a duration")
+    age = None if text is None else parse_age(text)
+    if text is not None and age is None:
+        place.error("SB113", "not a duration", 'write "4h" or "30 days"')
+    elif age is not None and not 0 < age <= MOST_EXPIRES:
+        place.error("SB114", f"{text} is not between 1 ms and 30 days")
+        return None
+    return age

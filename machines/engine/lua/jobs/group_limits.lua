@@ -1,0 +1,230 @@
+-- needs: json, keys, queue_limits
+-- Limits of the groups of a queue: concurrency, rate and pause of each. A job of a limited group is held before it is ready:
+-- it stands among the ready jobs behind all that can be taken. A take first makes ready as many held jobs as the limits of
+-- their groups allow (held_jobs.lua), so that most takes pop nothing in vain, and checks the limits once more for each job.
+-- <root>:q:<queue>:members names these jobs: the group, a zero byte, a letter (held, ready, leased), the job. Members of a
+-- group are counted by their range; a job that is added or removed twice counts once. The letter of a held one is followed by
+-- its place in the order of its group.
+local group_limits = {}
+
+local call = redis.call
+local HELD = 2 ^ 47 -- added to the order of a held job, gives its score among the ready ones
+local BAND = 2 ^ 43 -- of the orders of one priority
+local NEXT = -2 ^ 50 -- of groups that the next take looks at
+local MAX_OWN = 10000 -- groups of a queue with limits of their own
+local MAX_LEASED = 10000 -- leased jobs that are counted when a limit is set
+group_limits.HELD = HELD
+
+local function list_ranges(group, letter)
+    local head = group .. '\0' .. letter
+    return '[' .. head, '(' .. group .. '\0' .. string.char(string.byte(letter) + 1)
+end
+
+local function make_member(group, letter, job)
+    return group .. '\0' .. letter .. job
+end
+
+local function make_held(group, order, job)
+    return make_member(group, 'h', string.format('%015.0f', order) .. job)
+end
+
+-- Parses a member: group, letter, job, and the score of a held one among the ready jobs.
+function group_limits.parse_member(member)
+    local group, letter, rest = string.match(member, '^(.-)%z(%l)(.*)$')
+    if letter ~= 'h' then return group, letter, rest end
+    return group, letter, string.sub(rest, 16), HELD + tonumber(string.sub(rest, 1, 15))
+end
+
+local function decode(text)
+    local ok, found = pcall(cjson.decode, text or '{}')
+    return ok and type(found) == 'table' and found or {}
+end
+
+-- Limits of a queue whose jobs are spread over partitions: this one's share of them.
+local function take_share(rules, root, shares)
+    if rules.concurrency then rules.concurrency = queue_limits.compute_share(root, rules.concurrency, shares) end
+    if rules.interval then rules.interval = rules.interval * shares end
+    return rules
+end
+
+-- Reads the limits of a group; nil when it has none. `declared`: those of all groups as text, where the caller has read them.
+function group_limits.read(root, queue, group, declared)
+    declared = declared or call('HGET', keys.rules(root, queue), 'groups')
+    if not declared then return nil end
+    local own, of_all = decode(call('HGET', keys.limits(root, queue), group) or nil), decode(declared)
+    local rules = queue_limits.make(own.paused, own.concurrency or of_all.concurrency, own.rate or of_all.rate)
+    if rules and (of_all.shares or 1) > 1 then take_share(rules, root, of_all.shares) end
+    if rules and rules.interval then rules.tat = tonumber(call('ZSCORE', keys.arrivals(root, queue), group) or 0) end
+    return rules
+end
+
+-- Counts the members of a group: 'r' or 'l'.
+local function count(root, queue, group, letter)
+    return call('ZLEXCOUNT', keys.members(root, queue), list_ranges(group, letter))
+end
+
+-- Lists the first held jobs of a group, as members.
+function group_limits.list_held(root, queue, group, most)
+    local from, to = list_ranges(group, 'h')
+    return call('ZRANGEBYLEX', keys.members(root, queue), from, to, 'LIMIT', 0, most)
+end
+
+-- Has the next take look at a group, if it has held jobs; tells whether it has. Groups are looked at in the order of their jobs.
+function group_limits.mark(root, queue, group)
+    local first = group_limits.list_held(root, queue, group, 1)[1]
+    if not first then return false end
+    call('ZADD', keys.releases(root, queue), NEXT + tonumber(string.match(first, '(%d+)$')), group)
+    return true
+end
+
+-- Holds a job of a limited group, and answers its score among the ready ones; nil when the group has no limits. `has_run`: it
+-- comes back for a further attempt, before the other jobs of its group and priority.
+function group_limits.hold(root, queue, job, spec, priority, has_run)
+    if not group_limits.read(root, queue, spec.group) then return nil end
+    local order = (9 - priority) * BAND + (has_run and 0 or tonumber(string.match(job, '(%d+)$')))
+    call('ZADD', keys.members(root, queue), 0, make_held(spec.group, order, job))
+    group_limits.mark(root, queue, spec.group)
+    return HELD + order
+end
+
+-- Removes a job that is no longer ready or leased; tells whether held jobs of its group may now be taken.
+function group_limits.leave(root, queue, job, group, score)
+    local words = { make_member(group, 'l', job), make_member(group, 'r', job) }
+    if score and score >= HELD then words[3] = make_held(group, score - HELD, job) end
+    local gone = redis.pcall('ZREM', keys.members(root, queue), unpack(words))
+    return type(gone) == 'number' and gone > 0 and group_limits.mark(root, queue, group)
+end
+
+-- Tells whether a job that was popped may be leased now, and counts it if so. `groups`: the default limits as text.
+function group_limits.admit(root, queue, job, group, groups, now)
+    local key, rules = keys.members(root, queue), group_limits.read(root, queue, group, groups)
+    local was_ready = call('ZREM', key, make_member(group, 'r', job)) == 1
+    if not rules then return true end
+    if not was_ready and group_limits.list_held(root, queue, group, 1)[1] then return false end
+    local leased = rules.concurrency and count(root, queue, group, 'l') or 0
+    if queue_limits.compute_allowance(rules, leased, 1, now) == 0 then return false end
+    call('ZADD', key, 0, make_member(group, 'l', job))
+    if rules.interval then
+        call('ZADD', keys.arrivals(root, queue), queue_limits.compute_arrival(rules, now) + rules.interval, group)
+    end
+    return true
+end
+
+-- Answers how many held jobs of a group may become ready, at most `most`; where fewer, also why, as
+-- queue_limits.compute_allowance does; and how many are ready.
+function group_limits.count_room(root, queue, group, most, now)
+    local rules, ready = group_limits.read(root, queue, group), count(root, queue, group, 'r')
+    if not rules then return most, nil, ready end
+    local leased = rules.concurrency and count(root, queue, group, 'l') or 0
+    local room, why = queue_limits.compute_allowance(rules, leased, ready + most, now)
+    return math.max(0, room - ready), why, ready
+end
+
+-- Moves a held job to the ready ones of its group.
+function group_limits.make_ready(root, queue, member)
+    local group, _, job = group_limits.parse_member(member)
+    call('ZREM', keys.members(root, queue), member)
+    call('ZADD', keys.members(root, queue), 0, make_member(group, 'r', job))
+end
+
+-- Tells whether a member names a job that is where the member says. `row`: its queue, place and group, and `score` among the
+-- ready ones.
+function group_limits.is_member(member, row)
+    local group, letter, _, score = group_limits.parse_member(member)
+    if row.group ~= group then return false end
+    if letter == 'l' then return row.place == 'leased' end
+    return row.place == 'ready' and (letter == 'h') == (row.score >= HELD) and (not score or score == row.score)
+end
+
+-- Removes such a member.
+function group_limits.remove_member(root, queue, member)
+    call('ZREM', keys.members(root, queue), member)
+    local group = group_limits.parse_member(member)
+    if group then group_limits.mark(root, queue, group) end
+end
+
+-- Adds the member of a job that is held or leased, if it is missing; tells whether it was.
+function group_limits.add_member(root, queue, job, row)
+    if (row.group or '') == '' then return false end
+    local is_leased = row.place == 'leased' and group_limits.read(root, queue, row.group)
+    local member = is_leased and make_member(row.group, 'l', job)
+        or row.place == 'ready' and row.score >= HELD and make_held(row.group, row.score - HELD, job)
+    if not member or call('ZADD', keys.members(root, queue), 0, member) == 0 then return false end
+    group_limits.mark(root, queue, row.group)
+    return true
+end
+
+-- Counts the jobs that are leased while limits are set, of one group or of all.
+local function count_leased(root, queue, only)
+    for _, job in ipairs(call('ZRANGE', keys.leased(root, queue), 0, MAX_LEASED - 1)) do
+        local group = redis.pcall('HGET', keys.job(root, job), 'group')
+        if type(group) == 'string' and (not only or group == only) and group_limits.read(root, queue, group) then
+            call('ZADD', keys.members(root, queue), 0, make_member(group, 'l', job))
+        end
+    end
+end
+
+-- Has the next takes look at all groups with held jobs, in several steps where they are many.
+local function mark_all(root, queue)
+    if call('EXISTS', keys.members(root, queue)) == 1 then call('ZADD', keys.releases(root, queue), NEXT, '\0') end
+end
+
+-- Goes on with that: `marker` names the group before. Answers the next marker; nil at the end.
+function group_limits.mark_further(root, queue, marker, most)
+    local group, key = string.sub(marker, 2), keys.members(root, queue)
+    for _ = 1, most do
+        local first = call('ZRANGEBYLEX', key, group == '' and '-' or '(' .. group .. '\1', '+', 'LIMIT', 0, 1)[1]
+        if not first then return call('ZREM', keys.releases(root, queue), marker) and nil end
+        group = group_limits.parse_member(first)
+        group_limits.mark(root, queue, group)
+    end
+    call('ZREM', keys.releases(root, queue), marker)
+    call('ZADD', keys.releases(root, queue), NEXT, '\0' .. group)
+    return nil
+end
+
+local function is_used(root, queue)
+    return call('EXISTS', keys.limits(root, queue), keys.members(root, queue)) > 0
+end
+
+-- Stores what the definition declares for each group, {concurrency, rate = count, per = ms, burst}; nothing for no limits.
+-- `shares`: over how many partitions the jobs of a group are spread.
+function group_limits.declare(root, queue, declared, shares)
+    local key, text = keys.rules(root, queue), nil
+    if next(declared) or is_used(root, queue) then
+        text = json.encode({ concurrency = declared.concurrency, rate = queue_limits.format_rate(declared, 1),
+            shares = shares > 1 and shares or nil })
+    end
+    if shares > 1 then call('HSET', key, 'shares', shares) else call('HDEL', key, 'shares') end
+    if text == (call('HGET', key, 'groups') or nil) then return end
+    if text then call('HSET', key, 'groups', text) else call('HDEL', key, 'groups') end
+    count_leased(root, queue)
+    mark_all(root, queue)
+end
+
+-- Changes the own limits of a group: `fields` holds what changes, '' in place of what goes. Answers nil, or why not.
+function group_limits.set(root, queue, group, fields)
+    local key = keys.limits(root, queue)
+    local own = decode(call('HGET', key, group) or nil)
+    if not next(own) and call('HLEN', key) >= MAX_OWN then
+        return 'at most ' .. MAX_OWN .. ' groups of a queue have limits of their own; declare limits for all groups'
+    end
+    for name, value in pairs(fields) do own[name] = value ~= '' and value or nil end
+    if next(own) then call('HSET', key, group, json.encode(own)) else call('HDEL', key, group) end
+    local rules = keys.rules(root, queue)
+    call('HSETNX', rules, 'groups', json.encode({ shares = tonumber(call('HGET', rules, 'shares') or nil) }))
+    if fields.rate then call('ZREM', keys.arrivals(root, queue), group) end
+    count_leased(root, queue, group)
+    group_limits.mark(root, queue, group)
+    return nil
+end
+
+-- Forgets what no group needs: clocks of rates that are past, and, where nothing has limits any more, that groups had some.
+function group_limits.tidy(root, queue, groups, now)
+    redis.pcall('ZREMRANGEBYSCORE', keys.arrivals(root, queue), '-inf', now - 1000)
+    local declared = decode(groups)
+    if declared.concurrency or declared.rate or is_used(root, queue) then return end
+    call('HDEL', keys.rules(root, queue), 'groups')
+end
+
+return group_limits

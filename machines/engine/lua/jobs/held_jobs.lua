@@ -1,0 +1,53 @@
+-- needs: group_limits, keys, ready_order
+-- Held jobs of a queue: those of groups that have reached their limits. A take makes ready what the limits allow by then.
+local held_jobs = {}
+
+local call = redis.call
+local MOST, GROUPS = 50, 100 -- jobs of a group, and groups, that one take makes ready
+
+-- Makes ready the first held jobs of a group, as far as its limits allow; notes when to look at it again.
+local function release(root, queue, group, now)
+    local room, why, ready = group_limits.count_room(root, queue, group, MOST, now)
+    local held = group_limits.list_held(root, queue, group, room + 1)
+    for i = 1, math.min(room, #held) do
+        local _, _, job = group_limits.parse_member(held[i])
+        local row = redis.pcall('HMGET', keys.job(root, job), 'priority', 'weight')
+        local spec = { priority = not row.err and row[1] or nil, weight = not row.err and row[2] or nil, group = group }
+        ready = ready + 1
+        call('ZADD', keys.ready(root, queue), ready_order.compute_released(root, queue, job, spec, ready), job)
+        group_limits.make_ready(root, queue, held[i])
+    end
+    local releases = keys.releases(root, queue)
+    call('ZREM', releases, group)
+    if not held[room + 1] then return end
+    if type(why) == 'number' then call('ZADD', releases, now + why, group) end
+    if not why then group_limits.mark(root, queue, group) end
+end
+
+-- Makes ready the held jobs whose groups have room, of the groups that are due.
+function held_jobs.release_due(root, queue, groups, now)
+    local due = call('ZRANGEBYSCORE', keys.releases(root, queue), '-inf', now, 'LIMIT', 0, GROUPS)
+    for _, group in ipairs(due) do
+        if string.byte(group) == 0 then
+            group_limits.mark_further(root, queue, group, GROUPS)
+        else
+            release(root, queue, group, now)
+        end
+    end
+    group_limits.tidy(root, queue, groups, now)
+end
+
+-- Holds a job that was popped although its group has reached its limits.
+function held_jobs.put_back(root, queue, job, row)
+    local has_run = (tonumber(row.attempt) or 0) > 0
+    call('ZADD', keys.ready(root, queue), ready_order.compute_score(root, queue, job, row, has_run), job)
+    ready_order.give_back(root, queue, row)
+end
+
+-- Answers the ms until a group may have room, nil when none will by time alone.
+function held_jobs.find_next(root, queue, now)
+    local first = call('ZRANGE', keys.releases(root, queue), 0, 0, 'WITHSCORES')[2]
+    return first and math.max(1, math.ceil(tonumber(first) - now))
+end
+
+return held_jobs

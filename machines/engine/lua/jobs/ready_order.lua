@@ -1,0 +1,135 @@
+-- needs: group_limits, keys
+-- The order of the ready jobs of a queue: by priority, then fair among groups, then by age. The score of a ready job is the
+-- band of its priority plus its turn. In a queue without groups a job's turn is its number. Where a queue has groups, the
+-- jobs of each lie STRIDE / weight turns apart, beginning at the first ready job: so groups share the queue by their
+-- weights, however many jobs one of them has (start-time fair queueing). Jobs without a group are then one group. Held jobs
+-- come behind all of them (group_limits.lua).
+-- <root>:q:<queue>:turns holds the next turn of each group that is ahead of the first ready job; of others nothing is kept.
+local ready_order = {}
+
+local PRIORITY, LOWEST = 5, 9 -- 9 is taken first
+local BAND = 2 ^ 43 -- more turns than a partition will ever give, so that scores of one priority lie together
+local STRIDE = 10 -- turns between two jobs of a group of weight 1
+local AGED = 20 -- each twentieth job that is taken comes from a lower priority
+local MAX_QUEUES = 20000
+local UNHELD = '(' .. string.format('%.0f', group_limits.HELD) -- the end of the scores of jobs that can be taken
+local floor = math.floor
+
+ready_order.PRIORITY, ready_order.LOWEST, ready_order.BAND = PRIORITY, LOWEST, BAND
+ready_order.MIN_WEIGHT, ready_order.MAX_WEIGHT, ready_order.MAX_GROUP = 0.1, 10, 200
+
+-- Sorted sets of ready jobs that have jobs of groups, and those with jobs of a priority of their own: how many were taken of
+-- these, and the priority that comes next in place of a higher one. Lost when the server restarts; the next such job brings
+-- it back.
+local with_groups, with_priorities, with_priorities_count = {}, {}, 0
+
+local function parse_number(job)
+    return tonumber(string.match(job, '(%d+)$'))
+end
+
+local function note_priority(ready)
+    if with_priorities[ready] then return end
+    if with_priorities_count >= MAX_QUEUES then with_priorities, with_priorities_count = {}, 0 end
+    with_priorities[ready], with_priorities_count = { taken = 0, band = 0 }, with_priorities_count + 1
+end
+
+-- Answers the turn of the first ready job of a priority; nil when there is none.
+local function find_first_turn(ready, band)
+    local first = redis.call('ZRANGE', ready, band, '(' .. string.format('%.0f', band + BAND), 'BYSCORE', 'LIMIT', 0, 1,
+        'WITHSCORES')
+    return first[1] and tonumber(first[2]) - band
+end
+
+local function name_group(priority, group)
+    return (tonumber(priority) or PRIORITY) .. (group or '')
+end
+
+-- Answers the turn of a job that is new among the ready ones, and moves the next turn of its group on. `most`: how many jobs
+-- of its group are ready with it, where the rest of them is held.
+local function give_turn(root, queue, ready, job, spec, band, most)
+    with_groups[ready] = true
+    local turns, group = keys.turns(root, queue), name_group(spec.priority, spec.group)
+    local first, turn, stride = find_first_turn(ready, band), parse_number(job), STRIDE / (tonumber(spec.weight) or 1)
+    if first then
+        local ahead = redis.call('ZSCORE', turns, group)
+        turn = math.max(first, ahead and tonumber(ahead) - band or 0)
+        if most then turn = math.min(turn, first + most * stride) end
+    end
+    redis.call('ZADD', turns, band + turn + stride, group)
+    return turn
+end
+
+-- Computes the score of a job among the ready ones. `spec`: its priority, group and weight. `has_run`: whether it was taken
+-- before and comes back for a further attempt: it then goes before the other jobs of its priority, as its number does. A job
+-- of a group with limits is held at first.
+function ready_order.compute_score(root, queue, job, spec, has_run)
+    local priority = tonumber(spec.priority) or PRIORITY
+    local band, has_group = (LOWEST - priority) * BAND, (spec.group or '') ~= ''
+    if not has_group and priority == PRIORITY and not next(with_groups) then return band + parse_number(job) end
+    local ready, held = keys.ready(root, queue), nil
+    if priority ~= PRIORITY then note_priority(ready) end
+    if has_group then held = group_limits.hold(root, queue, job, spec, priority, has_run) end
+    if held then return held end
+    if not has_group and not with_groups[ready] then return band + parse_number(job) end
+    if has_run then return band + (find_first_turn(ready, band) or parse_number(job)) end
+    return band + give_turn(root, queue, ready, job, spec, band)
+end
+
+-- Computes the score of a held job that its group's limits let be ready, as one of `most` ready ones of the group.
+function ready_order.compute_released(root, queue, job, spec, most)
+    local band = (LOWEST - (tonumber(spec.priority) or PRIORITY)) * BAND
+    return band + give_turn(root, queue, keys.ready(root, queue), job, spec, band, most)
+end
+
+-- Gives back the turn of a job that was ready and is removed without having been taken.
+function ready_order.give_back(root, queue, spec)
+    if (spec.group or '') == '' and not (next(with_groups) and with_groups[keys.ready(root, queue)]) then return end
+    local turns, group = keys.turns(root, queue), name_group(spec.priority, spec.group)
+    redis.pcall('ZADD', turns, 'XX', 'INCR', -STRIDE / (tonumber(spec.weight) or 1), group)
+end
+
+-- Forgets the groups that are not ahead of a job that was taken: it had this score, and `emptied` tells whether no ready job is
+-- left. `has_group`: whether one of the taken jobs has a group.
+function ready_order.note_taken(root, queue, score, emptied, has_group)
+    if not (has_group or next(with_groups)) then return end
+    local ready = keys.ready(root, queue)
+    if not (has_group or with_groups[ready]) then return end
+    if emptied then
+        with_groups[ready] = nil
+        redis.pcall('DEL', keys.turns(root, queue))
+    else
+        with_groups[ready] = true
+        redis.pcall('ZREMRANGEBYSCORE', keys.turns(root, queue), floor(score / BAND) * BAND, score)
+    end
+end
+
+-- Removes and answers up to `count` jobs and their scores, first in order; where groups have limits, none that is held.
+function ready_order.pop(ready, count, has_held)
+    if not has_held then return redis.call('ZPOPMIN', ready, count) end
+    local found, ids = redis.call('ZRANGE', ready, '-inf', UNHELD, 'BYSCORE', 'LIMIT', 0, count, 'WITHSCORES'), {}
+    for i = 1, #found, 2 do ids[#ids + 1] = found[i] end
+    if ids[1] then redis.call('ZREM', ready, unpack(ids)) end
+    return found
+end
+
+-- Removes and answers a job, and its score, that goes before those of a higher priority so that none waits for ever; nil for
+-- none. `count`: how many jobs the caller is about to take. Each priority that has jobs has its turn.
+function ready_order.pop_aged(ready, count)
+    local seen = with_priorities[ready]
+    if not seen then return nil end
+    seen.taken = seen.taken + count
+    if seen.taken < AGED then return nil end
+    seen.taken = seen.taken % AGED
+    local first = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')
+    local last = redis.call('ZRANGE', ready, UNHELD, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
+    if not last[1] then return nil end
+    local highest, lowest = floor(first[2] / BAND), floor(last[2] / BAND)
+    if highest == lowest then return nil end
+    if seen.band <= highest or seen.band > lowest then seen.band = highest + 1 end
+    local found = redis.call('ZRANGE', ready, seen.band * BAND, UNHELD, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+    seen.band = floor(found[2] / BAND) + 1
+    redis.call('ZREM', ready, found[1])
+    return found[1], found[2]
+end
+
+return ready_order

@@ -1,0 +1,142 @@
+"""Secrets and pending approvals are encrypted in the database; keys are replaced beside a live installation."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+from django.utils import timezone
+
+from machines.alarms import routes
+from machines.approvals import actions as approvals
+from machines.encryption import ciphers, rotation
+from machines.models import Approval, Webhook
+from machines.people.actor import Actor
+from machines.webhooks import management, sender
+
+from .conftest import dump_redis, dump_sql
+
+WORD = "cannot be decrypted: its key is neither SECRET_KEY nor one of SECRET_KEY_FALLBACKS"
+MIGRATION = import_module("machines.migrations.0025_encrypted_secrets")
+
+
+def read_all() -> list[object]:
+    rows = Webhook.objects.order_by("name").values_list("url", "secret", "former")
+    return [*rows, *Approval.objects.values_list("asked")]
+
+
+def replace_key(settings, *, keep: bool) -> None:
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY] if keep else []
+    settings.SECRET_KEY = "another key, as long as a key should be: 0123456789"
+
+
+def rotate(capsys) -> str:
+    call_command("secrets", "rotate")
+    return capsys.readouterr().out
+
+
+def test_no_dump_of_sql_or_redis_holds_a_secret(held, cleaner, prefix):
+    sql = dump_sql()
+    in_redis = dump_redis(cleaner, prefix)
+    assert "the customer asked" in sql
+    assert "Refunded" in in_redis
+    for secret in held.secrets:
+        assert secret not in sql
+        assert secret not in in_redis
+    assert read_all()[0][0].startswith("https://hooks.example.com/")
+
+
+def test_each_purpose_has_its_own_key(held):
+    stored = ciphers.encrypt("whsec_1", "webhook.secret")
+    assert ciphers.decrypt(stored, "webhook.secret") == "whsec_1"
+    moved = ciphers.decrypt(stored, "webhook.url")
+    assert isinstance(moved, ciphers.Unreadable)
+    assert "whsec_1" not in moved
+
+
+def test_one_command_replaces_the_key_of_everything_and_may_run_twice(held, settings, capsys):
+    before = read_all()
+    replace_key(settings, keep=True)
+    assert read_all() == before
+    report = rotate(capsys)
+    for name, count in (("Webhook.url", 2), ("Webhook.secret", 2), ("Webhook.former", 1), ("Approval.asked", 1)):
+        assert f"machines.{name}: {count} encrypted, 0 up to date" in report
+    stored = dump_sql()
+    assert "machines.Webhook.url: 0 encrypted, 2 up to date" in rotate(capsys)
+    assert dump_sql() == stored
+    settings.SECRET_KEY_FALLBACKS = []
+    assert read_all() == before
+
+
+def test_what_is_written_while_the_command_runs_stays(held, settings, capsys, monkeypatch):
+    replace_key(settings, keep=True)
+
+    def write_first(stored: str, purpose: str) -> str | None:
+        if purpose == "webhook.secret":
+            Webhook.objects.filter(name="billing").update(secret="whsec_newer")
+        return ciphers.renew(stored, purpose)
+
+    monkeypatch.setattr(rotation, "renew", write_first)
+    assert "Webhook.secret: 1 encrypted, 0 up to date, 1 changed meanwhile: run this again" in rotate(capsys)
+    assert Webhook.objects.get(name="billing").secret == "whsec_newer"
+
+
+def test_without_the_key_everything_says_so_and_nothing_is_lost(held, settings, as_, caplog, user_of):
+    before, stored, key = read_all(), dump_sql(), settings.SECRET_KEY
+    replace_key(settings, keep=False)
+    client = as_("supervisor", "bob")
+    for name, id in (("webhook", held.webhook.pk), ("alarm-route", held.route.pk), ("approval", held.request.pk)):
+        page = client.get(reverse(f"signalbox:{name}", args=[id]))
+        assert (page.status_code, WORD in page.content.decode()) == (200, True), name
+    for name in ("webhooks", "alarm-routes", "approvals"):
+        assert client.get(reverse(f"signalbox:{name}")).status_code == 200
+    bob = Actor(user_of("supervisor", "carl"), "test")
+    with pytest.raises(ciphers.SecretUnreadable, match=WORD):
+        approvals.approve(bob, held.request.pk)
+    page = client.post(reverse("signalbox:approval-approve", args=[held.request.pk]), follow=True)
+    assert WORD in page.content.decode()
+    assert WORD in caplog.text
+    with pytest.raises(CommandError) as refused:
+        call_command("secrets", "rotate")
+    assert f"machines.Webhook.secret of {held.webhook.pk}" in str(refused.value)
+    assert WORD in str(refused.value)
+    settings.SECRET_KEY = key
+    assert read_all() == before
+    assert all(row in dump_sql() for row in stored.splitlines() if "$fernet$" in row)
+    assert approvals.approve(bob, held.request.pk).state == "done"
+
+
+def test_a_delivery_without_its_key_waits_and_a_new_secret_ends_that(held, settings):
+    management.test(held.actor, held.webhook.pk)
+    replace_key(settings, keep=False)
+    assert sender.send_due() == 1
+    delivery = held.webhook.deliveries.get()
+    assert (delivery.state, WORD in delivery.last["error"]) == ("waiting", True)
+    routes.change(held.actor, held.route.pk, url="https://chat.example.com/services/new")
+    after, secret = routes.rotate(held.actor, held.route.pk)
+    assert Webhook.objects.get(name="ops").secrets(timezone.now()) == [secret]
+    assert after.receiver.former == ""
+
+
+def test_a_saved_row_keeps_what_cannot_be_decrypted(held, settings):
+    before, key = read_all(), settings.SECRET_KEY
+    replace_key(settings, keep=False)
+    for webhook in Webhook.objects.all():
+        webhook.save()
+    settings.SECRET_KEY = key
+    assert read_all() == before
+
+
+def test_the_migration_encrypts_what_is_there_and_back(held):
+    before = read_all()
+    MIGRATION.decrypt_values(apps, None)
+    plain = dump_sql()
+    assert all(secret in plain for secret in held.secrets)
+    assert read_all() == before
+    MIGRATION.encrypt_values(apps, None)
+    encrypted = dump_sql()
+    assert not any(secret in encrypted for secret in held.secrets)
+    assert read_all() == before

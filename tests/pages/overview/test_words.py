@@ -1,0 +1,133 @@
+"""Words in the box of the bar: they are found in everything that a person may see, in any machine; hits say where."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from django.urls import reverse
+from guardian.shortcuts import assign_perm
+
+from machines.catalog import publishing
+from machines.engine.instances.retirement import FinishedInstance
+from machines.instances import words
+from machines.instances.archive.sql import ArchivedRecord
+from machines.instances.archive.store import get_archive
+from machines.models import Machine
+
+LEDGER = {
+    "id": "ledger",
+    "initial": "Open",
+    "context": {"customer": "", "lines": []},
+    "states": {"Open": {"tags": ["unpaid"], "on": {"pay": "Paid"}}, "Paid": {"description": "Acme's money came"}},
+}
+
+
+@pytest.fixture
+def ledger(engine, db) -> str:
+    publishing.publish(LEDGER)
+    engine.create("ledger", "one", {"customer": 'The "Acme" & Co'})
+    engine.create("ledger", "two", {"lines": [{"to": "ACME"}]})
+    return "ledger"
+
+
+def search(client, asked: str, **more: str):
+    return client.get(reverse("signalbox:search"), {"q": asked, "all": "1", **more})
+
+
+def found(answer) -> list[tuple[str, str, str, list[str]]]:
+    return [(hit.kind, hit.name, hit.of, list(hit.places)) for hit in answer.context["words"].hits]
+
+
+def archive(machine: str, version: int, id: str, **data: str) -> None:
+    raw = {"_version": "2", "_state": "Paid", "_entered": "9", "_created": "5", "_def": f"{version}:x", **data}
+    step = '[1,5,"(create)","Paid","",0,0,0,0]'
+    get_archive().write([ArchivedRecord.of(FinishedInstance(machine, id, raw, [step]), (), 99)])
+
+
+def test_a_word_is_found_in_data_and_definitions_and_opens_what_holds_it(as_, ledger, waiting, engine):
+    engine.create("activation", "acme-7")
+    client = as_("viewer")
+    answer = search(client, "acme")
+    assert found(answer) == [
+        ("definition", "ledger", "ledger", ["state Paid"]),
+        ("instance", "acme-7", "activation", ["id"]),
+        ("instance", "one", "ledger", ["data customer"]),
+        ("instance", "two", "ledger", ["data lines"]),
+    ]
+    assert found(search(client, '"Acme" &')) == [("instance", "one", "ledger", ["data customer"])]
+    assert found(search(client, "UNPAID two")) == [("instance", "two", "ledger", ["id", "tag unpaid"])]
+    assert found(search(client, "acme nowhere")) == []
+    for link in re.findall(r'href="([^"]+)"', answer.content.decode().split('id="words"')[1].split("</section>")[0]):
+        assert client.get(html.unescape(link)).status_code == 200
+
+
+def test_what_failed_and_the_input_of_a_job_are_found(as_, engine, db):
+    work = {"src": "pay", "input": {"to": "town"}}
+    engine.publish({"id": "fetch", "initial": "A", "context": {"town": ""}, "states": {"A": {"invoke": work}}})
+    engine.create("fetch", "late", {"town": "Genoa"})
+    client = as_("viewer")
+    assert found(search(client, '"to":"genoa"')) == [("instance", "late", "fetch", ["job input"])]
+    job = engine.take("fetch", "pay", worker="w")[0]
+    engine.fail(job, "the warehouse burnt down", kind="Fire", retry=False)
+    assert found(search(client, "burnt")) == [("instance", "late", "fetch", ["error"])]
+
+
+def test_archived_instances_are_found_by_their_data(as_, ledger, engine):
+    archive("ledger", 1, "gone", customer="Acme of old")
+    answer = search(as_("viewer"), "of old")
+    assert found(answer) == [("archived instance", "gone", "ledger", ["data customer"])]
+    assert answer.context["words"].looked == 3
+
+
+def test_one_budget_holds_for_all_machines_and_the_page_goes_on(as_, ledger, waiting, engine, monkeypatch):
+    for number in range(5):
+        engine.create("ledger", f"more-{number}", {"customer": "Acme"})
+    monkeypatch.setattr(words, "BUDGET", 3)
+    client = as_("viewer")
+    answer, names = search(client, "acme"), []
+    for _ in range(10):
+        names += [name for kind, name, _, _ in found(answer) if kind == "instance"]
+        page = " ".join(answer.content.decode().split())
+        onward = re.search(r'rel="next" href="([^"]+)#words"', page)
+        if not onward:
+            break
+        assert f"Searched {answer.context['words'].looked} of 8 instances" in page
+        answer = client.get(reverse("signalbox:search") + html.unescape(onward[1]))
+    assert sorted(names) == sorted(["one", "two", *(f"more-{number}" for number in range(5))])
+    assert answer.context["words"].looked == 8
+
+
+def test_a_page_that_is_full_goes_on_behind_its_last_hit(as_, ledger, engine):
+    for number in range(30):
+        engine.create("ledger", f"more-{number}", {"customer": "Acme"})
+    client = as_("viewer")
+    first = search(client, "acme", all="1")
+    page = first.content.decode()
+    assert "More may follow." in page
+    onward = re.search(r'rel="next" href="([^"]+)#words"', page)[1]
+    second = client.get(reverse("signalbox:search") + html.unescape(onward))
+    names = [name for kind, name, _, _ in found(first) + found(second) if kind == "instance"]
+    assert (len(names), len(set(names))) == (32, 32)
+    assert second.context["words"].cursor == ""
+
+
+def test_machines_out_of_scope_are_not_searched(user_of, client, ledger, engine):
+    publishing.publish(LEDGER | {"id": "other"})
+    engine.create("other", "hers", {"customer": "Acme"})
+    user = user_of("nobody", "zoe")
+    assign_perm("machines.view_machine", user, Machine.objects.get(name="other"))
+    client.force_login(user)
+    archive("ledger", 1, "gone", customer="Acme")
+    assert [name for _, name, _, _ in found(search(client, "acme"))] == ["other", "hers"]
+    assert found(search(client, "acme", after="0:ledger:")) == [("instance", "hers", "other", ["data customer"])]
+
+
+@pytest.mark.parametrize("after", ["x", "1:", "9:ledger:", "0:nothing:1", "1:ledger:", ":::"])
+def test_an_odd_place_to_go_on_from_is_answered(as_, ledger, after):
+    assert search(as_("viewer"), "acme", after=after).status_code == 200
+
+
+def test_too_many_words_are_no_search(as_, ledger):
+    assert found(search(as_("viewer"), " ".join("abcdefghij"))) == []

@@ -1,0 +1,184 @@
+"""Who approves: members of a group, several of them, in time; by the definition and by the setting."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+
+import pytest
+from django.contrib.auth.models import Group
+from django.db import connections
+from django.urls import reverse
+from django.utils import timezone
+
+from machines.approvals import actions as approvals
+from machines.approvals import queries as approval_queries
+from machines.catalog import publishing
+from machines.catalog.version_rules import OPERATIONS, find_rule
+from machines.conf.kinds import Unfit
+from machines.conf.table import SETTINGS
+from machines.engine.definitions.approval_terms import ApprovalTerms
+from machines.models import Approval, AuditEntry
+from machines.people.errors import ApprovalNeeded, NotApprover, NotOpen, OwnRequest
+from machines.versions import rollouts
+from tests.configuration import configure
+
+from .conftest import ORDER
+from .test_approvals import WHY, asked
+
+TERMS = {"fire:refund": {"group": "treasury", "quorum": 2, "expires": "4h"}}
+
+
+@pytest.fixture
+def shop(engine, db):
+    publishing.publish(ORDER | {"approvers": TERMS})
+    engine.create("order", "o-1")
+    return engine
+
+
+def test_a_group_and_a_quorum_decide_each_once_and_never_who_asked(shop, actor):
+    ann = actor("ann", "view", "fire", group="treasury")
+    request = asked(ann)
+    assert (request.groups, request.quorum) == (["treasury"], 2)
+    assert request.expires_at - request.asked_at == timedelta(hours=4)
+    outsider, boss = actor("out", "view", "fire"), actor("boss", boss=True)
+    for other in (outsider, boss):
+        for decide in (approvals.approve, approvals.decline):
+            with pytest.raises(NotApprover, match="members of the group treasury"):
+                decide(other, request.pk, note="no")
+    with pytest.raises(OwnRequest):
+        approvals.approve(ann, request.pk)
+    bob, cat = (actor(name, "view", "fire", group="treasury") for name in ("bob", "cat"))
+    assert approvals.approve(bob, request.pk, note="seen").state == "open"
+    with pytest.raises(NotOpen, match="you have approved it; 2 people have to"):
+        approvals.approve(bob, request.pk)
+    assert shop.get("order", "o-1").state == "Open"
+    after = approvals.approve(cat, request.pk)
+    assert (after.state, after.decider) == ("done", "cat")
+    (step,) = shop.history("order", "o-1", limit=1)
+    assert (step.actor, step.reason) == ("ann", f"{WHY} [approved by bob, cat]")
+    found = AuditEntry.objects.filter(action="approval.approve", outcome="done").order_by("id")
+    assert [entry.detail["approvers"] for entry in found] == [["bob"], ["bob", "cat"]]
+
+
+def test_who_left_the_group_or_lost_the_right_does_not_count_any_more(shop, actor):
+    request = asked(actor("ann", "view", "fire"))
+    bob, cat, dan = (actor(name, "view", "fire", group="treasury") for name in ("bob", "cat", "dan"))
+    approvals.approve(bob, request.pk)
+    bob.user.groups.clear()
+    assert approvals.approve(cat, request.pk).state == "open"
+    assert [(vote.voter, counts) for vote, counts in approval_queries.list_votes(request)] == [
+        ("bob", False), ("cat", True),
+    ]  # fmt: skip
+    cat.user.is_active = False
+    cat.user.save()
+    assert approvals.approve(dan, request.pk).state == "open"
+    bob.user.groups.set([Group.objects.get(name="treasury")])
+    assert approvals.approve(bob, request.pk).state == "done"
+
+
+def test_a_request_that_is_too_old_is_refused_with_a_word(shop, actor):
+    request = asked(actor("ann", "view", "fire"))
+    bob = actor("bob", "view", "fire", group="treasury")
+    Approval.objects.filter(pk=request.pk).update(expires_at=timezone.now())
+    assert Approval.objects.get(pk=request.pk).state == "expired"
+    with pytest.raises(NotOpen, match="is expired"):
+        approvals.approve(bob, request.pk)
+    assert request.votes.count() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_approve_at_the_same_time_do_it_once(shop, actor):
+    request = asked(actor("ann", "view", "fire"))
+    people = [actor(name, "view", "fire", group="treasury") for name in ("bob", "cat")]
+    at_once = Barrier(2)
+
+    def approve(person):
+        at_once.wait()
+        try:
+            return approvals.approve(person, request.pk)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(approve, people))
+    assert Approval.objects.get(pk=request.pk).state == "done"
+    assert len([step for step in shop.history("order", "o-1", limit=9) if step.event == "refund"]) == 1
+
+
+def test_the_setting_adds_to_what_the_definition_asks_for(shop, actor, settings):
+    terms = {"*": {"*": {"expires": "1h"}}, "order": {"fire:refund": {"group": "audit", "quorum": 3}}}
+    configure(settings, APPROVERS=terms)
+    request = asked(actor("ann", "view", "fire"))
+    assert (sorted(request.groups), request.quorum) == (["audit", "treasury"], 3)
+    assert request.expires_at - request.asked_at == timedelta(hours=1)
+    repair = asked(actor("bea", "view", "operate"), "delete")
+    assert (repair.groups, repair.quorum) == ([], 1)
+    assert repair.expires_at - repair.asked_at == timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [],
+        {"*": 1},
+        {"*": {"erase": {}}},
+        {"*": {"delete": {"quorum": 0}}},
+        {"*": {"delete": {"groups": "x"}}},
+        {"*": {"delete": {"expires": "soon"}}},
+    ],
+)
+def test_a_setting_that_does_not_fit_is_refused(given):
+    with pytest.raises(Unfit, match="APPROVERS"):
+        SETTINGS["APPROVERS"].kind.read("APPROVERS", given)
+
+
+def test_a_change_of_versions_takes_the_terms_of_every_rule(engine, db, actor, settings):
+    publishing.publish(ORDER | {"approval": ["publish"], "approvers": {"publish": {"quorum": 2}}})
+    configure(settings, APPROVERS={"order": {"publish": {"group": "release"}}}, APPROVAL=["publish"])
+    rule = find_rule("version.pin", "order")
+    assert (rule.source, rule.terms) == ("the setting APPROVAL", ApprovalTerms((), 2))
+    ann = actor("ann", "view", "publish")
+    with pytest.raises(ApprovalNeeded) as needed:
+        rollouts.pin(ann, "order", 1, reason=WHY)
+    request = approvals.ask(ann, needed.value)
+    assert (request.groups, request.quorum) == (["release"], 2)
+    people = [actor(name, "view", "publish", group="release") for name in ("bob", "cat")]
+    assert [approvals.approve(one, request.pk).state for one in people] == ["open", "done"]
+    assert engine.version_choice("order").pin.version == 1
+
+
+def test_the_terms_hold_for_each_operation_that_changes_what_versions_count(engine, db, settings):
+    publishing.publish(
+        ORDER | {"approval": ["publish", "migrate"], "approvers": {"*": {"quorum": 2, "group": "release"}}}
+    )
+    for operation, actions in OPERATIONS.items():
+        rule = find_rule(operation, "order")
+        assert (rule and rule.terms) == (ApprovalTerms(("release",), 2) if actions else None), operation
+
+
+def test_moving_to_a_version_that_asks_for_fewer_people_takes_the_terms_of_the_old_one(engine, db):
+    publishing.publish(ORDER | {"approvers": TERMS})
+    publishing.publish(ORDER | {"approvers": {"fire:refund": {"group": "treasury"}}})
+    rule = find_rule("migrate", "order", moves=[(1, 2)])
+    assert "version 2 does not ask for" in rule.source
+    assert rule.terms.quorum == 2
+    assert find_rule("migrate", "order", moves=[(2, 1)]) is None
+
+
+def test_page_and_api_say_who_decides_and_who_has(shop, actor, client):
+    request = asked(actor("ann", "view", "fire"))
+    bob = actor("bob", "view", "fire", group="treasury")
+    client.force_login(bob.user)
+    address = reverse("signalbox:approval", args=[request.pk])
+    assert "2 people have to approve" in client.get(address).content.decode()
+    page = client.post(f"{address}approve/", {"note": ""}, follow=True).content.decode()
+    assert "it runs once 2 people have" in page
+    found = client.get(f"/api/v1/approvals/{request.pk}").json()
+    assert (found["groups"], found["quorum"], found["approvers"]) == (["treasury"], 2, ["bob"])
+    client.force_login(actor("out", "view", "fire").user)
+    assert "a member of <b>treasury</b>" in client.get(address).content.decode()
+    page = client.post(f"{address}approve/", {"note": ""}, follow=True).content.decode()
+    assert "SB452" in page
+    assert shop.get("order", "o-1").state == "Open"

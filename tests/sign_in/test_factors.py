@@ -1,0 +1,72 @@
+"""Second factors: a password alone opens nothing, codes count once, recovery codes replace a lost device."""
+
+import re
+
+import pytest
+
+from tests.sign_in.conftest import add_app, code_of
+
+pytestmark = pytest.mark.faults
+KEPT = "select data from mfa_authenticator a join auth_user u on u.id = a.user_id where u.username = 'eve'"
+
+
+@pytest.fixture(scope="module")
+def recovery() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def secret() -> list[str]:
+    return []
+
+
+def test_a_person_adds_an_app_and_gets_recovery_codes(site, person, secret, recovery):
+    person.log_in("eve")
+    found, answer = add_app(person)
+    secret.append(found)
+    recovery += re.findall(r"\b\d{8}\b", answer.text)
+    assert len(recovery) == 10
+    kept = [row[0] for row in site.read(KEPT)]
+    assert len(kept) == 2
+    assert not any(found in data for data in kept), "the database holds the secret as it is"
+
+
+def test_a_password_without_the_second_factor_opens_nothing(site, person, secret):
+    assert person.log_in("eve").url.path == "/accounts/2fa/authenticate/"
+    assert not person.is_logged_in()
+    for path in ("/", "/instances/", "/admin/", "/api/v1/me", "/accounts/sessions/", "/accounts/password/change/"):
+        answer = person.client.get(path, follow_redirects=False)
+        assert answer.status_code in (302, 401, 404), path
+    assert person.post("/accounts/2fa/authenticate/", code="000000").url.path == "/accounts/2fa/authenticate/"
+    assert not person.is_logged_in()
+    assert [row[:2] for row in site.audit("eve")][-1] != ("login", "done") or len(site.audit("eve")) == 1
+
+
+def test_a_code_logs_in_and_counts_once(person, another, secret):
+    code = code_of(secret[0], ahead=30)  # the next one: the present one was used to add the app
+    person.log_in("eve")
+    assert person.post("/accounts/2fa/authenticate/", code=code).url.path == "/"
+    assert person.is_logged_in()
+    thief = another()
+    thief.log_in("eve")
+    thief.post("/accounts/2fa/authenticate/", code=code)
+    assert not thief.is_logged_in()
+
+
+def test_a_recovery_code_replaces_a_lost_device_once(person, another, recovery):
+    person.log_in("eve")
+    person.post("/accounts/2fa/authenticate/", code=recovery[0])
+    assert person.is_logged_in()
+    thief = another()
+    thief.log_in("eve")
+    thief.post("/accounts/2fa/authenticate/", code=recovery[0])
+    assert not thief.is_logged_in()
+
+
+def test_guesses_of_codes_are_limited(another, secret):
+    guesser = another()
+    guesser.log_in("eve")
+    for number in range(11):
+        guesser.post("/accounts/2fa/authenticate/", code=f"{number:06}")
+    guesser.post("/accounts/2fa/authenticate/", code=code_of(secret[0], ahead=30))
+    assert not guesser.is_logged_in()

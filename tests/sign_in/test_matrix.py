@@ -1,0 +1,42 @@
+"""At every address of the pages a session that is not signed in to its end, or is over, gets what a stranger gets."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pages.table import TABLE
+from tests.sign_in.conftest import Person, add_app
+
+pytestmark = pytest.mark.matrix
+OWN = (
+    "/accounts/sessions/",
+    "/accounts/password/change/",
+    "/accounts/2fa/",
+    "/accounts/3rdparty/",
+    "/accounts/confirm/",
+)
+WAYS_IN = ("login", "admin-login", "logout")
+OTHERS = ("/admin/", "/admin/auth/user/", "/api/v1/me", "/api/v1/machines", "/metrics")
+
+
+def ask(person: Person, path: str) -> tuple[int, str]:
+    answer = person.client.get(path, follow_redirects=False)
+    return answer.status_code, answer.headers.get("Location", "")
+
+
+def test_half_a_sign_in_and_an_ended_session_are_a_stranger_s_everywhere(another):
+    stranger, half, ended = another(), another(), another()
+    half.log_in("gus")
+    add_app(half)
+    half.post("/accounts/logout/", page="/account/")
+    assert half.log_in("gus").url.path == "/accounts/2fa/authenticate/"
+    ended.log_in("hal")
+    cookies = dict(ended.client.cookies)
+    ended.post("/accounts/logout/", page="/account/")
+    ended.client.cookies.update(cookies)
+    paths = [entry.url(name) for name, entry in TABLE.items() if name not in WAYS_IN]
+    assert len(paths) > 80
+    for path in (*OWN, *OTHERS, *paths):
+        expected = ask(stranger, path)
+        for person in (half, ended):
+            assert ask(person, path) == expected, path

@@ -1,0 +1,96 @@
+"""Sign-in at a real OpenID provider: accounts, groups, and each answer that is no sign-in."""
+
+import httpx
+import pytest
+
+pytestmark = pytest.mark.faults
+
+
+def test_a_person_of_the_provider_gets_an_account_with_the_rights_of_the_groups(site, provider, person):
+    provider.knows("o-1", email="olga@acme.example", preferred_username="olga", groups=["ops", "lunch"])
+    assert person.sign_in("o-1").url.path == "/"
+    assert person.is_logged_in()
+    assert site.groups_of("olga") == {"operator"}
+    assert "groups without a mapping are ignored: lunch" in (site.home / "log").read_text()
+    assert site.audit("olga")[-1][:2] == ("login", "done")
+    assert '"Acme"' in site.audit("olga")[-1][2]
+    assert ("user.make", "done") in [row[:2] for row in site.audit("identity provider")]
+
+
+def test_groups_follow_the_provider_at_each_sign_in_and_others_stay(site, provider, person, another):
+    provider.knows("o-2", email="otto@acme.example", preferred_username="otto", groups=["ops", "bosses"])
+    person.sign_in("o-2")
+    assert site.groups_of("otto") == {"operator", "supervisor"}
+    provider.knows("o-2", email="otto@acme.example", preferred_username="otto", groups="ops")
+    another().sign_in("o-2")
+    assert site.groups_of("otto") == {"operator"}
+    provider.knows("o-2", email="otto@acme.example", preferred_username="otto")
+    another().sign_in("o-2")
+    assert site.groups_of("otto") == set()
+
+
+def test_a_name_that_is_taken_is_not_taken_over(site, provider, person):
+    provider.knows("o-3", email="somebody@acme.example", preferred_username="ann", groups=[])
+    person.sign_in("o-3")
+    assert person.is_logged_in()
+    ((name,),) = site.read("select username from auth_user where email = 'somebody@acme.example'")
+    assert name != "ann"
+    assert person.get("/admin/").url.path != "/admin/"
+
+
+def test_a_mail_that_belongs_to_another_account_joins_nobody(site, provider, person, another):
+    provider.knows("o-4", email="Dan@example.com", email_verified=True, preferred_username="daniel")
+    answer = person.sign_in("o-4")
+    assert (answer.status_code, "SB718" in answer.text) == (403, True)
+    assert not person.is_logged_in()
+    assert site.read("select count(*) from auth_user where username = 'daniel'") == [(0,)]
+    # Whoever knows the password of the account connects it.
+    person.log_in("dan")
+    person.sign_in("o-4", process="connect", page="/accounts/3rdparty/")
+    again = another()
+    again.sign_in("o-4")
+    assert ">dan</a>" in again.get("/account/").text
+
+
+def test_an_answer_counts_once_and_only_for_the_session_that_asked(site, provider, person, another):
+    provider.knows("o-5", email="pia@acme.example", preferred_username="pia")
+    callback = httpx.post(person.start_at_provider(), data={"sub": "o-5"}).headers["Location"]
+    stranger = another()
+    assert stranger.get(callback).status_code == 401
+    assert not stranger.is_logged_in()
+    assert person.get(callback).url.path == "/"
+    assert person.is_logged_in()
+    again = person.get(callback)
+    assert (again.status_code, "SB718" in again.text) == (401, True)
+    assert [row[:2] for row in site.audit("identity provider")][-1] == ("login.failed", "refused")
+
+
+def test_a_person_who_says_no_at_the_provider_is_not_logged_in(site, person):
+    answer = person.client.post(person.start_at_provider(), data={"action": "deny"})
+    assert (answer.status_code, "SB718" in answer.text) == (401, True)
+
+
+def test_a_code_without_its_verifier_is_worth_nothing(site, provider, person):
+    address = httpx.URL(person.start_at_provider())
+    assert address.params["code_challenge_method"] == "S256"
+    callback = httpx.URL(httpx.post(address, data={"sub": "o-5"}).headers["Location"])
+    forged = callback.copy_set_param("code", "made up")
+    assert person.get(str(forged)).status_code == 401
+    assert not person.is_logged_in()
+
+
+def test_a_provider_that_is_away_gets_a_page(start_site, another):
+    with start_site(
+        SIGNALBOX_SIGN_IN="oidc", SIGNALBOX_OIDC_URL="http://127.0.0.1:9", SIGNALBOX_OIDC_CLIENT="signalbox"
+    ) as site:
+        person = another(site)
+        answer = person.post("/accounts/oidc/sso/login/?process=login", page="/accounts/login/")
+        assert (answer.status_code, "SB719" in answer.text) == (503, True)
+        assert person.log_in("ann").url.path == "/"
+
+
+def test_an_account_of_the_provider_has_no_password_to_set(site, provider, person):
+    provider.knows("o-6", email="quin@acme.example", preferred_username="quin")
+    person.sign_in("o-6")
+    answer = person.get("/accounts/password/change/")
+    assert (answer.status_code, "identity provider" in answer.text) == (403, True)
