@@ -23,8 +23,8 @@ from .concurrency_limits import another_turn
 Columns = Mapping[str, Callable[[Any], Any]]
 """The name of each column -> what a row says in it."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-VALUES = ("query", "data", "is", "text", "run")
 MAX_TERM = 200  # characters of a term that the audit keeps
+VALUES = ("query", "data", "is", "text", "run")
 """Terms of an address that may hold a value of a field."""
 
 
@@ -37,6 +37,11 @@ class Export:
     fields: Iterable[str]
     rows: int = 0
     about: Mapping[str, str] = field(default_factory=dict)
+    terms: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Read before the first byte is sent: Django refuses an address with too many terms.
+        self.terms = {name: term[:MAX_TERM] for name, term in self.request.GET.items() if term}
 
     def count(self, pages: Iterable[Iterable[Any]]) -> Iterator[list[Any]]:
         """Yield the pages of rows, and count these."""
@@ -64,12 +69,11 @@ class Export:
 
     def _read_filter(self) -> dict[str, str]:
         """Return the terms of the address, without values of a machine that has sensitive fields."""
-        terms = {name: term[:MAX_TERM] for name, term in self.request.GET.items() if term}
         machine = self.about.get("machine", "")
         redactor = available_redactor(machine) if machine else None
         if machine and (redactor is None or not redactor.open):
-            terms |= {name: MASK for name in VALUES if name in terms}
-        return terms
+            return self.terms | {name: MASK for name in VALUES if name in self.terms}
+        return self.terms
 
 
 def stream_csv(export: Export, chunks: Iterator[str], name: str) -> StreamingHttpResponse:

@@ -9,33 +9,40 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import django
 from django.core.exceptions import ImproperlyConfigured
 
 from dashboard.site.environment import Environment
 from machines.conf import extras
 
 WAYS = ("oidc", "saml", "totp", "passkeys")
-PROVIDERS = ("oidc", "saml")
+PROVIDERS = {"oidc": "openid_connect", "saml": "saml"}
 FACTORS = {"totp": "totp", "passkeys": "webauthn"}
-"""What a person adds to the own account -> its name in the library."""
+"""What a person adds to the own account -> its name in the library; ``PROVIDERS`` likewise."""
 MAIL_SCHEMES = ("smtp", "smtp+tls", "smtps")
 
 
 def read_mail(env: Environment) -> dict[str, Any]:
-    """Read where mails go: ``smtp+tls://user:password@mail.example.com:587``. Nowhere by default."""
+    """Read where mails go: ``smtp+tls://user:password@mail.example.com:587``. Nowhere by default. ``SIGN_IN_MAILS``:
+    whether there is a server."""
     url, sender = env.url("EMAIL_URL", "", MAIL_SCHEMES), env.text("DEFAULT_FROM_EMAIL", "signalbox@localhost")
     parts = urlsplit(url)
-    return {
-        "DEFAULT_FROM_EMAIL": sender,
-        "EMAIL_BACKEND": f"django.core.mail.backends.{'smtp' if url else 'dummy'}.EmailBackend",
-        "EMAIL_HOST": parts.hostname or "",
-        "EMAIL_PORT": parts.port or {"smtps": 465, "smtp+tls": 587}.get(parts.scheme, 25),
-        "EMAIL_HOST_USER": unquote(parts.username or ""),
-        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
-        "EMAIL_USE_TLS": parts.scheme == "smtp+tls",
-        "EMAIL_USE_SSL": parts.scheme == "smtps",
-        "EMAIL_TIMEOUT": 10,
+    backend = f"django.core.mail.backends.{'smtp' if url else 'dummy'}.EmailBackend"
+    options = {
+        "host": parts.hostname or "",
+        "port": parts.port or {"smtps": 465, "smtp+tls": 587}.get(parts.scheme, 25),
+        "username": unquote(parts.username or ""),
+        "password": unquote(parts.password or ""),
+        "use_tls": parts.scheme == "smtp+tls",
+        "use_ssl": parts.scheme == "smtps",
+        "timeout": 10,
     }
+    ours = {"DEFAULT_FROM_EMAIL": sender, "SIGN_IN_MAILS": bool(url)}
+    if django.VERSION >= (6, 1):
+        return ours | {"MAILERS": {"default": {"BACKEND": backend} | ({"OPTIONS": options} if url else {})}}
+    names = {"username": "HOST_USER", "password": "HOST_PASSWORD"}
+    old = {f"EMAIL_{names.get(name, name.upper())}": value for name, value in options.items()}
+    return ours | {"EMAIL_BACKEND": backend} | old
 
 
 def read(env: Environment, attempts: str) -> dict[str, Any]:
@@ -85,8 +92,7 @@ def _list_apps(ways: list[str]) -> dict[str, Any]:
         names.append("allauth.mfa")
     if any(way in PROVIDERS for way in ways):
         names.append("allauth.socialaccount")
-        providers = {"oidc": "openid_connect", "saml": "saml"}
-        names += [f"allauth.socialaccount.providers.{providers[way]}" for way in PROVIDERS if way in ways]
+        names += [f"allauth.socialaccount.providers.{name}" for way, name in PROVIDERS.items() if way in ways]
     return {"SIGN_IN_APPS": names}
 
 
@@ -112,10 +118,9 @@ def _make_providers(ways: list[str], apps: dict[str, dict[str, Any]]) -> dict[st
         raise ImproperlyConfigured("SIGNALBOX_SIGN_IN has oidc: set SIGNALBOX_OIDC_URL and SIGNALBOX_OIDC_CLIENT")
     if "saml" in ways and not all(saml["settings"]["idp"].values()):
         raise ImproperlyConfigured("SIGNALBOX_SIGN_IN has saml: set SIGNALBOX_SAML_METADATA and SIGNALBOX_SAML_ENTITY")
-    names = {"oidc": "openid_connect", "saml": "saml"}
     return {
         "SOCIALACCOUNT_ADAPTER": "dashboard.account.sign_in.adapters.ProviderAdapter",
-        "SOCIALACCOUNT_PROVIDERS": {names[way]: {"APPS": [apps[way]]} for way in PROVIDERS if way in ways},
+        "SOCIALACCOUNT_PROVIDERS": {name: {"APPS": [apps[way]]} for way, name in PROVIDERS.items() if way in ways},
         "SOCIALACCOUNT_QUERY_EMAIL": True,
         "SOCIALACCOUNT_EMAIL_AUTHENTICATION": False,  # a mail alone joins nobody to an account
     }

@@ -43,9 +43,10 @@ def live(machine: str = "gate", *, now: int = 1000, flow: dict[str, int] | None 
 
 
 def world(*lives: Live, at: int = 1000) -> World:
-    """One in which each machine has one partition, read as given."""
-    readings = {Source("partition", live.machine, 0): live for live in lives}
-    return World({live.machine: 1 for live in lives}, dict(readings), at)
+    """One in which each machine has one partition, read as given, and nobody is in its Studio."""
+    readings: dict[Source, Any] = {Source("partition", live.machine, 0): live for live in lives}
+    readings |= {Source("edited", live.machine): None for live in lives}
+    return World({live.machine: 1 for live in lives}, readings, at)
 
 
 class Screen:

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.urls import include, path
 
 from dashboard.account.login import logout, throttle
+from dashboard.serving.middleware.own_pages import map_views
 
 from . import views
 
@@ -21,7 +22,7 @@ RESET = (
     "account_reset_password_from_key_done",
 )  # fmt: skip
 PAGES = ("account_inactive", "account_reauthenticate", "account_change_password")
-_offered = {*PAGES, *(RESET if settings.EMAIL_HOST else ())}
+_offered = {*PAGES, *(RESET if settings.SIGN_IN_MAILS else ())}
 
 urlpatterns = [
     path("login/", throttle(library_login, records=False), name="account_login"),
@@ -35,5 +36,5 @@ urlpatterns = [
 if app_settings.SOCIALACCOUNT_ENABLED:
     urlpatterns += [
         path("3rdparty/", include("allauth.socialaccount.urls")),
-        *views.guard_provider(build_provider_urlpatterns()),
+        *map_views(build_provider_urlpatterns(), views.guard_provider),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -12,7 +12,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import URLPattern, URLResolver, reverse
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 
 from dashboard.shared.errors.pages import render_error
@@ -49,19 +49,9 @@ def explain_no_password(request: HttpRequest) -> HttpResponse:
     )  # fmt: skip
 
 
-def guard_provider(patterns: Iterable[URLPattern | URLResolver]) -> list[URLPattern | URLResolver]:
-    """Return the addresses of providers with a page between form and provider, and one for a provider that is away."""
-    return [_guard(pattern) for pattern in patterns]
+def guard_provider(view: View) -> View:
+    """Return a view of a provider with a page between form and provider, and one for a provider that is away."""
 
-
-def _guard(pattern: URLPattern | URLResolver) -> URLPattern | URLResolver:
-    if isinstance(pattern, URLPattern):
-        return URLPattern(pattern.pattern, _guard_view(pattern.callback), pattern.default_args, pattern.name)
-    inner = [_guard(each) for each in pattern.url_patterns]
-    return URLResolver(pattern.pattern, inner, pattern.default_kwargs, pattern.app_name, pattern.namespace)
-
-
-def _guard_view(view: View) -> View:
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:

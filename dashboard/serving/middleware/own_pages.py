@@ -45,13 +45,18 @@ HEADERS = {
 
 def wrap_patterns(patterns: Iterable[URLPattern | URLResolver]) -> Patterns:
     """Return the same patterns with each view wrapped, or as they are on Signalbox's own site."""
-    return list(patterns) if is_own_site() else [_wrap(pattern) for pattern in patterns]
+    return list(patterns) if is_own_site() else map_views(patterns, wrap_view)
 
 
-def _wrap(pattern: URLPattern | URLResolver) -> URLPattern | URLResolver:
+def map_views(patterns: Iterable[URLPattern | URLResolver], wrap: Callable[[View], View]) -> Patterns:
+    """Return the same patterns with ``wrap`` called on each view, at every depth."""
+    return [_map_view(pattern, wrap) for pattern in patterns]
+
+
+def _map_view(pattern: URLPattern | URLResolver, wrap: Callable[[View], View]) -> URLPattern | URLResolver:
     if isinstance(pattern, URLPattern):
-        return URLPattern(pattern.pattern, wrap_view(pattern.callback), pattern.default_args, pattern.name)
-    inner = [_wrap(each) for each in pattern.url_patterns]
+        return URLPattern(pattern.pattern, wrap(pattern.callback), pattern.default_args, pattern.name)
+    inner = map_views(pattern.url_patterns, wrap)
     return URLResolver(pattern.pattern, inner, pattern.default_kwargs, pattern.app_name, pattern.namespace)
 
 

@@ -24,17 +24,19 @@ class SessionLimits(AsyncMiddleware):
     def __call__(self, request: HttpRequest) -> Any:
         if iscoroutinefunction(self):
             return self._answer_async(request)
-        limit_session(request)
+        if request.COOKIES:
+            limit_session(request)
         return self.get_response(request)
 
     async def _answer_async(self, request: HttpRequest) -> Any:
-        await sync_to_async(limit_session)(request)
+        if request.COOKIES:
+            await sync_to_async(limit_session)(request)
         return await self.get_response(request)
 
 
 def limit_session(request: HttpRequest) -> None:
     """Log out where the session is over; otherwise set its end, if the request is a use of it."""
-    if not request.COOKIES or not request.user.is_authenticated:
+    if not request.user.is_authenticated:
         return
     session, now = request.session, time.time()
     ends = session.setdefault(STARTED, now) + conf.SESSION_MAX

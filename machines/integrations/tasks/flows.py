@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -171,7 +171,7 @@ class Builder:
         self._fields: dict[str, Any] = {"result": {}, "enqueued_at": {"type": "string"}}
         self.data: dict[str, Any] = {}
         states, initial, result = self._add(whole, DONE, "")
-        for last in self._find_last(states):
+        for last in _list_ends(states, DONE):
             last["actions"] = [*last["actions"], {"set": {"result": result}}]
         states[DONE] = {"type": "final"}
         body = {
@@ -184,14 +184,6 @@ class Builder:
         }
         digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
         self.definition = {"id": FLOW + digest, **body}
-
-    @staticmethod
-    def _find_last(states: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the transitions that end the flow."""
-        for state in states.values():
-            for owner in (state, state.get("invoke", {})):
-                if owner.get("onDone", {}).get("target") == DONE:
-                    yield owner["onDone"]
 
     def start(self) -> Flow:
         flow = Flow("")
@@ -230,8 +222,7 @@ class Builder:
             added, initial, before = self._add(one, "", before)
             for end in open_ends:
                 end["target"] = initial
-            open_ends = [owner["onDone"] for state in added.values() for owner in (state, state.get("invoke", {}))
-                         if owner.get("onDone", {}).get("target") == ""]  # fmt: skip
+            open_ends = _list_ends(added, "")
             states |= added
             first = first or initial
         for end in open_ends:
@@ -301,6 +292,12 @@ class Builder:
             name = f"{wanted[:80]} {number}"
         self._names.add(name)
         return name
+
+
+def _list_ends(states: Mapping[str, Any], target: str) -> list[dict[str, Any]]:
+    """Return the ``onDone`` transitions of the states, and of their calls, that lead to ``target``."""
+    owners = [owner for state in states.values() for owner in (state, state.get("invoke", {}))]
+    return [owner["onDone"] for owner in owners if owner.get("onDone", {}).get("target") == target]
 
 
 def _put(base: str, given: Any, items: Any, before: str) -> str:

@@ -64,7 +64,7 @@ async def test_topics_share_what_is_read(board: Feeds, box: Outbox) -> None:
     for topic in (GATE, OVERVIEW, Topic("queues"), Topic("queue", "gate", "crew")):
         board.join(box, topic)
     board.take(World({"gate": 1}, {}, 1000))
-    own = {Source("partition", "gate", 0), Source("stats", "gate", 0)}
+    own = {Source("partition", "gate", 0), Source("stats", "gate", 0), Source("edited", "gate")}
     assert board.list_unread() == own | {Source("workers")}
     assert board.roots() == {"sb:{gate:0}"}
     assert board.of({"sb:{gate:0}", "sb:{other:0}"}) == own

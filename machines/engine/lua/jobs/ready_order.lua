@@ -1,4 +1,4 @@
--- needs: group_limits, keys
+-- needs: group_limits, keys, strings
 -- The order of the ready jobs of a queue: by priority, then fair among groups, then by age. The score of a ready job is the
 -- band of its priority plus its turn. In a queue without groups a job's turn is its number. Where a queue has groups, the
 -- jobs of each lie STRIDE / weight turns apart, beginning at the first ready job: so groups share the queue by their
@@ -11,17 +11,23 @@ local PRIORITY, LOWEST = 5, 9 -- 9 is taken first
 local BAND = 2 ^ 43 -- more turns than a partition will ever give, so that scores of one priority lie together
 local STRIDE = 10 -- turns between two jobs of a group of weight 1
 local AGED = 20 -- each twentieth job that is taken comes from a lower priority
-local MAX_QUEUES = 20000
+local MAX_QUEUES, MAX_GROUP = 20000, 200 -- bytes of a group
 local UNHELD = '(' .. string.format('%.0f', group_limits.HELD) -- the end of the scores of jobs that can be taken
 local floor = math.floor
 
 ready_order.PRIORITY, ready_order.LOWEST, ready_order.BAND = PRIORITY, LOWEST, BAND
-ready_order.MIN_WEIGHT, ready_order.MAX_WEIGHT, ready_order.MAX_GROUP = 0.1, 10, 200
+ready_order.MIN_WEIGHT, ready_order.MAX_WEIGHT = 0.1, 10
 
 -- Sorted sets of ready jobs that have jobs of groups, and those with jobs of a priority of their own: how many were taken of
 -- these, and the priority that comes next in place of a higher one. Lost when the server restarts; the next such job brings
 -- it back.
 local with_groups, with_priorities, with_priorities_count = {}, {}, 0
+
+-- Answers why a text cannot be a group, or nil.
+function ready_order.check_group(group)
+    if #group <= MAX_GROUP and strings.is_valid(group) and not string.find(group, '%z') then return nil end
+    return 'a group has at most ' .. MAX_GROUP .. ' bytes of UTF-8'
+end
 
 local function parse_number(job)
     return tonumber(string.match(job, '(%d+)$'))

@@ -28,9 +28,8 @@ local function check_texts(spec)
     if spec.unique and (#spec.unique > MAX_UNIQUE or not strings.is_valid(spec.unique)) then
         return 'a unique key has at most ' .. MAX_UNIQUE .. ' bytes of UTF-8'
     end
-    if #spec.group > ready_order.MAX_GROUP or not strings.is_valid(spec.group) or string.find(spec.group, '%z') then
-        return 'a group has at most ' .. ready_order.MAX_GROUP .. ' bytes of UTF-8'
-    end
+    local wrong = ready_order.check_group(spec.group)
+    if wrong then return wrong end
     if #spec.stop > MAX_STOP then return 'the kinds not to retry have at most ' .. MAX_STOP .. ' bytes' end
     local ok, why = pcall(json.read, spec.input == '' and 'null' or spec.input)
     return not ok and 'the input: ' .. values.describe_error(why) or nil

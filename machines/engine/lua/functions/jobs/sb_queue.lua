@@ -1,4 +1,4 @@
--- needs: arguments, group_limits, jobs, json, keys, partition_log, pulse, queue_limits, replies, strings
+-- needs: arguments, group_limits, jobs, json, keys, partition_log, pulse, queue_limits, ready_order, replies
 -- sb_queue: pauses, resumes or limits one queue, or one group of it. The log says who did it and why.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 pause | resume | limit · 3 actor · 4 reason · 5 now (ms, or '') · 6 with limit, concurrency of this
@@ -7,7 +7,6 @@
 -- Returns: {OK} · {BADARG, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(1)
-local MAX_GROUP = 200
 local ACTIONS = { pause = true, resume = true, limit = true }
 
 local function check_arguments(queue, action, concurrency, rate, group)
@@ -21,10 +20,7 @@ local function check_arguments(queue, action, concurrency, rate, group)
     if rate ~= '' and rate ~= '0' and not queue_limits.parse_rate(rate) then
         return 'a rate is <count>/<ms>, or 0 for no limit'
     end
-    if #group > MAX_GROUP or not strings.is_valid(group) or string.find(group, '%z') then
-        return 'a group has at most ' .. MAX_GROUP .. ' bytes of UTF-8'
-    end
-    return nil
+    return ready_order.check_group(group)
 end
 
 local function store_limit(key, field, value)

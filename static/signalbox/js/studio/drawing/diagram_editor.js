@@ -142,6 +142,7 @@ export class DiagramEditor {
 
   #apply({ edits, before }, state) {
     if (this.#editor.text !== before) return "The text changed meanwhile: try again.";
+    this.#sheet.close(); // before the next drawing, which takes the focus only where no form has it
     this.#editor.edit(edits);
     if (state) this.#picture.focus(state);
     return "";

@@ -27,7 +27,7 @@ export class Sheet {
       button.disabled = true;
       error.textContent = (await run(Object.fromEntries(new FormData(form)))) ?? "";
       button.disabled = false;
-      if (!error.textContent && form.isConnected) this.#box.hidePopover();
+      if (!error.textContent && form.isConnected) this.close();
     });
     form.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || !event.target.matches("select")) return;
@@ -51,11 +51,15 @@ export class Sheet {
     first?.select?.();
   }
 
+  close() {
+    this.#box.togglePopover(false);
+  }
+
   /** Shows a menu. `ways`: a label and what it runs, each. */
   menu(title, ways, at) {
     const buttons = ways.map(([textContent, run]) => {
       const button = element("button", { type: "button", textContent });
-      button.addEventListener("click", () => (this.#box.hidePopover(), run()));
+      button.addEventListener("click", () => (this.close(), run()));
       return button;
     });
     const list = element("div", { className: "ways" }, ...buttons);
