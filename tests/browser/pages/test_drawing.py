@@ -81,6 +81,7 @@ def test_keys_alone_move_a_state_in_and_out(studio: Page):
     studio.get_by_role("button", name="Move into").press("Enter")
     studio.get_by_label("into").select_option("off")
     studio.keyboard.press("Enter")
+    expect(studio.get_by_role("heading", name="Move on?")).to_be_visible()
     studio.get_by_role("button", name="Move", exact=True).press("Enter")
     expect(state(studio, "on")).to_be_focused()
     assert "on" in json.loads(text_of(studio))["states"]["off"]["states"]
@@ -88,6 +89,7 @@ def test_keys_alone_move_a_state_in_and_out(studio: Page):
     studio.get_by_role("button", name="Move into").press("Enter")
     studio.get_by_label("into").select_option(label="the machine itself")
     studio.keyboard.press("Enter")
+    expect(studio.get_by_role("heading", name="Move on?")).to_be_visible()
     studio.get_by_role("button", name="Move", exact=True).press("Enter")
     expect(studio.locator(".picture .cluster[data-state=off]")).to_have_count(0)
     assert text_of(studio) == TEXT
