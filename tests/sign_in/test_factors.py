@@ -4,31 +4,37 @@ import re
 
 import pytest
 
-from tests.sign_in.conftest import add_app, code_of
+from tests.sign_in.conftest import Person, add_app, code_of
 
 pytestmark = pytest.mark.faults
 KEPT = "select data from mfa_authenticator a join auth_user u on u.id = a.user_id where u.username = 'eve'"
 
 
 @pytest.fixture(scope="module")
-def recovery() -> list[str]:
-    return []
-
-
-@pytest.fixture(scope="module")
-def secret() -> list[str]:
-    return []
-
-
-def test_a_person_adds_an_app_and_gets_recovery_codes(site, person, secret, recovery):
+def app(site) -> tuple[str, list[str]]:
+    """The secret of the app that eve has added to her account, and her recovery codes."""
+    person = Person(site)
     person.log_in("eve")
-    found, answer = add_app(person)
-    secret.append(found)
-    recovery += re.findall(r"\b\d{8}\b", answer.text)
+    secret, answer = add_app(person)
+    person.client.close()
+    return secret, re.findall(r"\b\d{8}\b", answer.text)
+
+
+@pytest.fixture
+def secret(app) -> str:
+    return app[0]
+
+
+@pytest.fixture
+def recovery(app) -> list[str]:
+    return app[1]
+
+
+def test_a_person_who_adds_an_app_gets_recovery_codes(site, secret, recovery):
     assert len(recovery) == 10
     kept = [row[0] for row in site.read(KEPT)]
     assert len(kept) == 2
-    assert not any(found in data for data in kept), "the database holds the secret as it is"
+    assert not any(secret in data for data in kept), "the database holds the secret as it is"
 
 
 def test_a_password_without_the_second_factor_opens_nothing(site, person, secret):
@@ -43,7 +49,7 @@ def test_a_password_without_the_second_factor_opens_nothing(site, person, secret
 
 
 def test_a_code_logs_in_and_counts_once(person, another, secret):
-    code = code_of(secret[0], ahead=30)  # the next one: the present one was used to add the app
+    code = code_of(secret, ahead=30)  # the next one: the present one was used to add the app
     person.log_in("eve")
     assert person.post("/accounts/2fa/authenticate/", code=code).url.path == "/"
     assert person.is_logged_in()
@@ -68,5 +74,5 @@ def test_guesses_of_codes_are_limited(another, secret):
     guesser.log_in("eve")
     for number in range(11):
         guesser.post("/accounts/2fa/authenticate/", code=f"{number:06}")
-    guesser.post("/accounts/2fa/authenticate/", code=code_of(secret[0], ahead=30))
+    guesser.post("/accounts/2fa/authenticate/", code=code_of(secret, ahead=30))
     assert not guesser.is_logged_in()
