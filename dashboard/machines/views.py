@@ -31,7 +31,7 @@ from machines.catalog.queries import count_missing
 from machines.catalog.redaction import MASK
 from machines.engine import BadInput, Instance, SignalboxError, errors, ids
 from machines.engine.definitions import Outline
-from machines.engine.definitions.reading.machine_settings import IDS
+from machines.engine.definitions.reading.machine_settings import ACTOR, IDS
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.instances import actions as instance_service
 from machines.instances import query_line
@@ -278,6 +278,8 @@ MOST_HELD = 8  # values that instances hold: each takes a search
 LEAST_PART = 2  # characters of a word that stands for the term it is in
 TIMES = ("5m", "15m", "1h", "6h", "24h", "7d")
 LAST = "\U0010ffff"  # no character is after it
+LONGEST = 10  # digits of a number that is suggested
+NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{0,6})?")
 
 
 @require("view")
@@ -309,17 +311,36 @@ def _list_held(engine: RedactedEngine, word: str, outline: Outline, hidden: froz
     field = key.removeprefix(query_line.DATA)
     if key == "id" and typed and IDS in outline.index:
         yield from (f"id:{query_line.quote(id)}" for id in engine.find_ids(outline.id, typed, MOST_HELD))
-    if not sign or key == field or field in hidden or field not in outline.index:
+    is_actor = key == "actor"
+    if not sign or (ACTOR if is_actor else field) not in outline.index:
         return
-    bound = {"ge": typed} if typed else {"gt": ""}
-    for _ in range(MOST_HELD):
-        where = {field: bound | {"lt": f"{typed}{LAST}"}}
-        found = engine.find(outline.id, where=where, limit=1, most=1000, seconds=0.1)
-        value = found.instances[0].data.get(field) if found.instances else None
-        if not isinstance(value, str) or MASK in value:
-            return
-        yield f"{key}:{query_line.quote(value)}"
-        bound = {"gt": value}
+    if not is_actor and (key == field or field in hidden):
+        return
+    types = {kind for known in outline.data if known.name == field and not is_actor for kind in known.types}
+    left = MOST_HELD
+    for low, high in _list_number_ranges(typed) if types & {"integer", "number"} else [(typed, f"{typed}{LAST}")]:
+        bound: dict[str, Any] = {"ge": low} if low != "" else {"gt": ""}
+        while left:
+            rule = bound | {"lt": high}
+            asked: dict[str, Any] = {"actor": rule} if is_actor else {"where": {field: rule}}
+            found = engine.find(outline.id, limit=1, most=1000, seconds=0.1, **asked)
+            one = found.instances[0] if found.instances else None
+            value = (one.actor if is_actor else one.data.get(field)) if one else None
+            if not isinstance(value, str if isinstance(low, str) else int | float) or MASK in str(value):
+                break
+            text = value if isinstance(value, str) else str(value).removesuffix(".0")
+            yield f"{key}:{query_line.quote(text)}"
+            bound, left = {"gt": value}, left - 1
+
+
+def _list_number_ranges(typed: str) -> Iterator[tuple[float, float]]:
+    """Yield ranges of the numbers that begin as typed: for 1 these are 1, 10 to 19, 100 to 199, and so on."""
+    if not typed:
+        yield -(10**LONGEST), 10**LONGEST
+    elif NUMBER.fullmatch(typed):
+        value, step = float(typed), 10.0 ** -len(typed.partition(".")[2])
+        for power in range(LONGEST - len(typed)) if "." not in typed and value else (0,):
+            yield value * 10**power, (value + step) * 10**power
 
 
 def _list_terms(word: str, outline: Outline, hidden: frozenset[str]) -> Iterator[str]:

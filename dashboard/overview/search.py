@@ -163,10 +163,10 @@ def search_words(
         Hit("definition", name, reverse("signalbox:machine", args=[name]), name, places=places)
         for name, places in named.items()
     ]
-    hits += [
-        Hit(hit.kind, hit.id, reverse("signalbox:instance", args=[hit.machine, hit.id]), hit.machine, places=hit.places)
-        for hit in page.hits
-    ]
+    for hit in page.hits:
+        view = "job" if hit.kind == "job" else "instance"
+        address = reverse(f"signalbox:{view}", args=[hit.machine, hit.id])
+        hits.append(Hit(hit.kind, hit.id, address, hit.machine, places=hit.places))
     total = count_instances(names) if page.cursor else 0
     # A page that is full looked further than its last hit, where the next one begins.
     looked = min(looked + page.looked, total) if page.cursor else looked + page.looked

@@ -13,7 +13,7 @@ from machines.catalog import redaction
 from machines.catalog.queries import outline_of
 from machines.catalog.redaction import MASK, Redactor
 from machines.connections import get_engine
-from machines.engine import EngineFault, EngineUnavailable, Instance, Problem, UnknownMachine
+from machines.engine import EngineFault, EngineUnavailable, Instance, LookupFailed, Problem, UnknownMachine
 from machines.instances import queries
 from machines.instances.archive import store
 from machines.instances.models import ArchiveTotal
@@ -22,12 +22,13 @@ from machines.people.actor import Actor
 BUDGET = 40_000  # instances that one page compares, of all machines together
 SECONDS = 1.0  # after which a page begins nothing more
 ARCHIVE_PAGE = 100  # archived instances that are read at once: each is decompressed
+JOBS = 3  # jobs of one instance that are hits
 KINDS = ("instance", "archived instance")  # in the order they are searched
 
 
 @dataclass(frozen=True, slots=True)
 class WordHit:
-    """Holds an instance in which all words stand. ``places``: where, as "data note" or "tag late"."""
+    """Holds an instance in which all words stand, or a job. ``places``: where, as "data note" or "tag late"."""
 
     kind: str
     machine: str
@@ -123,8 +124,26 @@ class _WordSearch:
         for one in found.instances:
             # The server found each word; what it reads besides these texts is the input of jobs.
             places = _choose_places(self._read_texts(one, failing.get(one.id, ())), self._words)
-            self._add(KINDS[0], one, places or ["job input"])
+            jobs = [] if places else self._find_jobs(one)
+            self.page.hits += jobs
+            if not jobs:
+                self._add(KINDS[0], one, places or ["job input"])
         return found.cursor or ""
+
+    def _find_jobs(self, instance: Instance) -> list[WordHit]:
+        """Find open jobs of the instance whose input holds all words."""
+        found = []
+        for id in instance.jobs:
+            try:
+                job = get_engine().job(instance.machine, id)
+            except (LookupFailed, EngineUnavailable):  # finished since it was found
+                continue
+            text = json.dumps(job.input, ensure_ascii=False, separators=(",", ":"))
+            if all(_choose_places([("", text)], [word]) for word in self._words):
+                found.append(WordHit("job", instance.machine, id, (f"input of {job.src}",)))
+            if len(found) == JOBS:
+                break
+        return found
 
     def _read_archive(self, machine: str, redactor: Redactor, cursor: str) -> str:
         while True:

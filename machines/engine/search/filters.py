@@ -35,7 +35,7 @@ class SearchTerms(TypedDict, total=False):
 
     ``state`` may be compound: then everything below it; ``tag`` stands for all states that carry it. ``older_than`` is
     in seconds, ``version`` what they run. ``where``: data field -> value, ``{"prefix": text}``, or a range like
-    ``{"ge": 1, "lt": 5}``. ``actor``: the actor of the last step that had one, a name or ``{"prefix": text}``.
+    ``{"ge": 1, "lt": 5}``. ``actor``: the actor of the last step that had one, a name, prefix or range.
     ``error``: the beginning of the kind or the text of a current problem (of a dead job, or of a timer whose step
     failed, which has the kind "timer"), or "any". ``transition``: ``<version>:<transition>``, as the flow counters name
     it: instances that came by it to a state they are in, of machines that index ``instance.transition``. ``created``: a
@@ -155,8 +155,8 @@ def _read_created(created: object) -> Condition:
 
 def _read_actor(actor: object) -> Condition:
     found = _read_condition(ACTOR, actor)
-    if not isinstance(found.rule.get("eq", found.rule.get("prefix")), str) or found.rule.get("eq") == "":
-        raise BadInput('actor is a name, or {"prefix": "text"}', code="SB418")
+    if not all(isinstance(part, str) for part in found.rule.values()) or found.rule.get("eq") == "":
+        raise BadInput('actor is a name, {"prefix": "text"}, or a range of names', code="SB418")
     return found
 
 

@@ -171,7 +171,7 @@ def test_terms_that_are_none_are_refused(engine):
         [
             {"actor": ""},
             {"actor": 5},
-            {"actor": {"ge": "a"}},
+            {"actor": {"ge": 5}},
             {"actor": "a\0"},
             {"error": ""},
             {"error": 7},

@@ -132,8 +132,29 @@ def test_completion_suggests_what_indexed_fields_hold(as_, parcels, engine):  # 
     assert words("data.to:") == ["data.to:", "data.to:Bern", 'data.to:"New York"', "data.to:Rome"]
     assert words("data.to:Ro") == ["data.to:Rome"]
     assert words("data.to:New") == words('data.to:"New') == ['data.to:"New York"']
-    assert words("data.weight:1") == words("data.to:Oslo") == words("data.to:\0") == []
+    assert words("data.to:Oslo") == words("data.to:\0") == []
     assert words("id:p00")[:2] == ["id:p000", "id:p001"]
+
+
+def test_completion_suggests_numbers_by_their_digits_and_who_acted(as_, engine, db):
+    context = {"type": "object", "properties": {"to": {"type": "string"}, "weight": {"type": "number"}}}
+    engine.publish(PARCEL | {"context": context, "index": ["weight", "instance.actor"]})
+    for number, weight in enumerate([-3, 0, 1.5, 12, 15, 20, 104, 1500]):
+        engine.create("parcel", f"p{number}", {"weight": weight}, actor=("anna", "bert", "Anna Lee")[number % 3])
+    client = as_("viewer")
+
+    def words(word: str) -> list[str]:
+        return client.get(f"{MACHINE}completion.json", {"word": word}).json()["words"]
+
+    assert words("data.weight:1") == [f"data.weight:{number}" for number in ("1.5", "12", "15", "104", "1500")]
+    assert words("data.weight:1.") == ["data.weight:1.5"]
+    assert words("data.weight:15") == ["data.weight:15", "data.weight:1500"]
+    assert words("data.weight:")[1:4] == ["data.weight:-3", "data.weight:0", "data.weight:1.5"]
+    assert words("data.weight:x") == words("data.weight:9" + "9" * 20) == []
+    assert words("actor:") == ['actor:"Anna Lee"', "actor:anna", "actor:bert"]
+    assert words("actor:an") == ["actor:anna"]
+    for word in words("data.weight:1") + words("actor:"):
+        assert client.get(MACHINE, {"query": word}).status_code == 302
 
 
 def test_completion_names_no_hidden_field(as_, engine, db):

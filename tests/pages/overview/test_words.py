@@ -68,7 +68,11 @@ def test_what_failed_and_the_input_of_a_job_are_found(as_, engine, db):
     engine.publish({"id": "fetch", "initial": "A", "context": {"town": ""}, "states": {"A": {"invoke": work}}})
     engine.create("fetch", "late", {"town": "Genoa"})
     client = as_("viewer")
-    assert found(search(client, '"to":"genoa"')) == [("instance", "late", "fetch", ["job input"])]
+    (waits,) = engine.get("fetch", "late").jobs
+    answer = search(client, '"to":"genoa"')
+    assert found(answer) == [("job", waits, "fetch", ["input of pay"])]
+    assert client.get(answer.context["words"].hits[0].url).status_code == 200
+    assert found(search(client, "genoa")) == [("instance", "late", "fetch", ["data town"])]
     job = engine.take("fetch", "pay", worker="w")[0]
     engine.fail(job, "the warehouse burnt down", kind="Fire", retry=False)
     assert found(search(client, "burnt")) == [("instance", "late", "fetch", ["error"])]
