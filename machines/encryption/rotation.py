@@ -3,15 +3,21 @@ read, so a rotation runs beside a live installation, and a second time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from django.apps import apps
 from django.db import models
 from django.db.models.functions import Cast
 
-from .ciphers import renew
+from .ciphers import MARK, renew
 from .fields import EncryptedTextField
+
+FACTORS = "second factors"
+"""The purpose of the secrets of second factors."""
+CIPHERTEXT = re.compile(re.escape(MARK) + r"[\w=-]+")
 
 Fields = Iterator[tuple[type[models.Model], EncryptedTextField]]
 
@@ -28,6 +34,14 @@ class Rotation:
     unreadable: list[object] = field(default_factory=list)
 
 
+def rotate_all() -> Iterator[Rotation]:
+    """Encrypt every stored secret under the current key."""
+    for model, column in list_fields():
+        yield rotate(model, column)
+    if apps.is_installed("allauth.mfa"):
+        yield rotate_factors()
+
+
 def list_fields() -> Fields:
     """List the encrypted fields of all models."""
     for model in apps.get_models():
@@ -38,16 +52,41 @@ def list_fields() -> Fields:
 
 def rotate(model: type[models.Model], column: EncryptedTextField) -> Rotation:
     """Encrypt the values of a field under the current key."""
-    report = Rotation(f"{model._meta.label}.{column.name}")
-    rows = model._base_manager.annotate(stored=Cast(column.name, models.TextField()))
-    held = rows.exclude(stored__in=column.EMPTY).exclude(stored=None)
+    return _rotate_rows(
+        model, column.name, lambda stored: renew(stored, column.purpose),
+        lambda text: models.Value(text, models.TextField()), column.EMPTY,
+    )  # fmt: skip
+
+
+def rotate_factors() -> Rotation:
+    """Encrypt the secrets of second factors under the current key: django-allauth keeps them within JSON, beside public
+    keys of passkeys."""
+    return _rotate_rows(
+        apps.get_model("mfa", "Authenticator"), "data", _renew_within,
+        lambda text: models.Value(json.loads(text), models.JSONField()),
+    )  # fmt: skip
+
+
+def _renew_within(stored: str) -> str | None:
+    """Return a text with each ciphertext in it as the current key encrypts it; None where no key fits one."""
+    found = {old: renew(old, FACTORS) for old in CIPHERTEXT.findall(stored)}
+    return None if None in found.values() else CIPHERTEXT.sub(lambda match: found[match[0]] or "", stored)
+
+
+def _rotate_rows(
+    model: type[models.Model], column: str, renew_stored: Callable[[str], str | None],
+    make_value: Callable[[str], models.Value], empty: Collection[str] = (),
+) -> Rotation:  # fmt: skip
+    report = Rotation(f"{model._meta.label}.{column}")
+    rows = model._base_manager.annotate(stored=Cast(column, models.TextField()))
+    held = rows.exclude(stored__in=empty).exclude(stored=None)
     for pk, stored in held.order_by("pk").values_list("pk", "stored").iterator():
-        new = renew(stored, column.purpose)
+        new = renew_stored(stored)
         if new is None:
             report.unreadable.append(pk)
         elif new == stored:
             report.current += 1
-        elif rows.filter(pk=pk, stored=stored).update(**{column.name: models.Value(new, models.TextField())}):
+        elif rows.filter(pk=pk, stored=stored).update(**{column: make_value(new)}):
             report.renewed += 1
         else:
             report.changed += 1

@@ -1,6 +1,10 @@
 """Second factors: a password alone opens nothing, codes count once, recovery codes replace a lost device."""
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +71,27 @@ def test_a_recovery_code_replaces_a_lost_device_once(person, another, recovery):
     thief.log_in("eve")
     thief.post("/accounts/2fa/authenticate/", code=recovery[0])
     assert not thief.is_logged_in()
+
+
+def test_the_command_that_replaces_the_key_renews_second_factors_too(site, another, recovery):
+    key = (site.home / "secret_key").read_text().strip()
+
+    def rotate(new: str, old: str) -> str:
+        variables = {"SIGNALBOX_HOME": str(site.home), "SECRET_KEY": new, "SECRET_KEY_FALLBACKS": old}
+        command = [sys.executable, str(Path(__file__).resolve().parents[2] / "manage.py"), "secrets", "rotate"]
+        settings = {"DJANGO_SETTINGS_MODULE": "dashboard.settings", "SIGNALBOX_SIGN_IN": "totp"}
+        return subprocess.run(
+            command, env=os.environ | variables | settings, capture_output=True, text=True, check=True, timeout=240
+        ).stdout
+
+    before, other = site.read(KEPT), "another-key-as-long-as-a-key-should-be-0123456789"
+    assert "mfa.Authenticator.data: 2 encrypted, 0 up to date" in rotate(other, key)
+    assert not set(site.read(KEPT)) & set(before)
+    assert "mfa.Authenticator.data: 2 encrypted, 0 up to date" in rotate(key, other)
+    person = another()
+    person.log_in("eve")
+    person.post("/accounts/2fa/authenticate/", code=recovery[1])
+    assert person.is_logged_in()
 
 
 def test_guesses_of_codes_are_limited(another, secret):

@@ -7,8 +7,7 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from qrcode.image.svg import SvgPathFillImage
 
 from machines.encryption.ciphers import decrypt, demand_readable, encrypt
-
-PURPOSE = "second factors"
+from machines.encryption.rotation import FACTORS
 
 
 class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
@@ -17,10 +16,10 @@ class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         return str(qrcode.make(url, image_factory=SvgPathFillImage).to_string(encoding="unicode"))
 
     def encrypt(self, text: str) -> str:
-        return encrypt(text, PURPOSE)
+        return encrypt(text, FACTORS)
 
     def decrypt(self, encrypted_text: str) -> str:
         """Decrypt a secret. Raise SecretUnreadable where its key is gone: nobody gets in without the second factor."""
-        secret = decrypt(encrypted_text, PURPOSE)
+        secret = decrypt(encrypted_text, FACTORS)
         demand_readable("the second factor", secret)
         return secret

@@ -8,18 +8,18 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from machines.encryption.ciphers import WORDS
-from machines.encryption.rotation import list_fields, rotate
+from machines.encryption.rotation import rotate_all
 from machines.management.verbs import add_verb, add_verbs
 
 
 class Command(BaseCommand):
-    help = "Encrypts secrets of webhooks and alarm routes, and pending approvals, under the current SECRET_KEY."
+    help = "Encrypts secrets, second factors and pending approvals under the current SECRET_KEY."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_verb(self, add_verbs(parser), "rotate", "encrypt everything under the current key; safe to repeat")
 
     def handle(self, *args: Any, **given: Any) -> None:
-        reports = [rotate(*one) for one in list_fields()]
+        reports = list(rotate_all())
         for report in reports:
             again = f", {report.changed} changed meanwhile: run this again" if report.changed else ""
             self.stdout.write(f"{report.name}: {report.renewed} encrypted, {report.current} up to date{again}")
