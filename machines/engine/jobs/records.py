@@ -118,10 +118,11 @@ class EnqueueOptions(TypedDict, total=False):
     """The options of ``Engine.enqueue``.
 
     ``priority`` 0 to 9, 9 first; ``delay``, ``backoff``, ``lease``, ``timeout`` in ms. ``unique``: a key that has an
-    open job on this queue returns that job, and nothing is added. The job is stored on the partition of ``unique``,
-    else of ``instance_key``, else of the idempotency key, else of ``group``, else on any. ``stop``: kinds of
-    exceptions that are not retried. Jobs of one priority share the queue fairly by ``group`` (a tenant, an account),
-    by the ``weight`` of each, 0.1 to 10.
+    open job on this queue returns that job, and nothing is added; with ``debounce`` (ms, in place of ``delay``), a job
+    that no worker has taken gets this handler and input and waits anew, and beside any other a job is added. It is
+    stored on the partition of ``unique``, else of ``instance_key``, else of the idempotency key, else of ``group``,
+    else on any. ``stop``: kinds of exceptions that are not retried. Jobs of one priority share the queue fairly by
+    ``group`` (a tenant, an account), by the ``weight`` of each, 0.1 to 10.
     """
 
     queue: str | None
@@ -130,6 +131,7 @@ class EnqueueOptions(TypedDict, total=False):
     weight: float
     delay: int
     unique: str | None
+    debounce: int
     attempts: int
     backoff: int
     lease: int
@@ -153,6 +155,7 @@ class Enqueue:
     weight: float = 1
     delay: int = 0
     unique: str | None = None
+    debounce: int = 0
     attempts: int = limits.DEFAULT_ATTEMPTS
     backoff: int = limits.DEFAULT_BACKOFF
     lease: int = limits.DEFAULT_LEASE
@@ -293,7 +296,7 @@ def build_arguments(call: Enqueue) -> tuple[Any, ...]:
         src if call.queue is None else arguments.check_queue(call.queue),
         "" if call.input is None else arguments.encode_document("input", call.input, limits.MAX_PAYLOAD),
         _encode_order(call),
-        arguments.check_between("delay", call.delay, 0, limits.MAX_DELAY),
+        _encode_delay(call),
         arguments.check_unique(call.unique),
         arguments.check_between("attempts", call.attempts, 1, limits.MAX_ATTEMPTS),
         arguments.check_between("backoff", call.backoff, 0, limits.MAX_BACKOFF),
@@ -302,6 +305,15 @@ def build_arguments(call: Enqueue) -> tuple[Any, ...]:
         "1" if call.jitter else "0",
         arguments.join_kinds(call.stop) if call.stop else "",
     )
+
+
+def _encode_delay(call: Enqueue) -> Any:
+    """Encode the delay of a job, or that it is debounced."""
+    delay = arguments.check_between("delay", call.delay, 0, limits.MAX_DELAY)
+    debounce = arguments.check_between("debounce", call.debounce, 0, limits.MAX_DELAY)
+    if debounce and (delay or call.unique is None):
+        raise BadInput("debounce needs a unique key, and takes the place of delay", code="SB402")
+    return f"debounce {debounce}" if debounce else delay
 
 
 def _encode_order(call: Enqueue) -> Any:
@@ -314,8 +326,8 @@ def _encode_order(call: Enqueue) -> Any:
 def build_row(call: Enqueue, words: tuple[Any, ...]) -> dict[str, Any]:
     """Build the hash of a job that was just enqueued, so that it need not be read back. ``created`` is this process's
     estimate of the server's time."""
-    src, queue, given, _, delay, unique, attempts, backoff, lease, timeout, jitter, stop = words
-    created = round(time.time() * 1000) if call.now is None else call.now
+    src, queue, given, _, _, unique, attempts, backoff, lease, timeout, jitter, stop = words
+    created, delay = round(time.time() * 1000) if call.now is None else call.now, call.delay or call.debounce
     return {
         "place": "delayed" if delay else "ready",
         "src": src,

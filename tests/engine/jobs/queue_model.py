@@ -14,6 +14,7 @@ class ModelJob:
     created: int
     priority: int = 5
     unique: str = ""
+    gave_up_key: bool = False
     attempts: int = 3
     timeout: int = 0
     lease: int = 30_000
@@ -64,15 +65,21 @@ class Model:
         return sorted((job for job in self.jobs.values() if job.place == place), key=keys[place])
 
     def holder(self, unique: str) -> ModelJob | None:
-        open_ones = (job for job in self.jobs.values() if unique and job.unique == unique and job.place != "dead")
-        return next(open_ones, None)
+        holders = (job for job in self.jobs.values() if unique and job.unique == unique and not job.gave_up_key)
+        return next((job for job in holders if job.place != "dead"), None)
 
     # Coming
 
-    def enqueue(self, now: int, *, delay: int = 0, **facts) -> ModelJob:
+    def enqueue(self, now: int, *, delay: int = 0, debounce: int = 0, **facts) -> ModelJob:
         held = self.holder(facts.get("unique", ""))
-        if held:
+        if held and not debounce:
             return held
+        if held and held.place != "leased" and not held.attempt and not held.instance:
+            held.place, held.due = "delayed", now + debounce
+            return held
+        if held:
+            held.gave_up_key = True
+        delay = delay or debounce
         self.numbered += 1
         self.counted["enqueued"] += 1
         job = ModelJob(self.numbered, "delayed" if delay else "ready", now, due=now + delay, **facts)
@@ -167,7 +174,7 @@ class Model:
         for job in self.within("dead"):
             if self.holder(job.unique):
                 continue
-            job.place, job.attempt = "ready", 0
+            job.place, job.attempt, job.gave_up_key = "ready", 0, False
             instance = self.instances.get(job.instance)
             if instance and (instance.state, instance.entered, instance.job) == ("Busy", job.created, ""):
                 instance.job = job.id

@@ -127,6 +127,61 @@ def test_of_many_who_enqueue_one_key_all_get_one_job(yard):
     assert len(take(yard)) == 1
 
 
+def debounce(engine, number, now, **options):
+    return engine.enqueue("door", "work", number, unique="u", debounce=5000, now=now, **options)
+
+
+@pytest.mark.parametrize("group", [None, "acme"])
+def test_the_last_of_debounced_calls_wins(yard, group):
+    yard.limit("door", "work", group="acme", rate="1/h burst 1")
+    first, second = debounce(yard, 1, NOW, group=group), debounce(yard, 2, NOW + 4999, group=group)
+    assert (second.id, second.input, second.place, second.due) == (first.id, 2, "delayed", NOW + 9999)
+    assert take(yard, now=NOW + 9998) == []
+    yard.pause("door", "work", actor="a", reason="r")
+    assert take(yard, now=NOW + 9999) == []
+    assert yard.sweep("door", now=NOW + 9999) == 1 or places(yard, name="door") == {first.id: "ready"}
+    third = debounce(yard, 3, NOW + 20_000, group=group)
+    assert (third.id, places(yard, name="door")) == (first.id, {first.id: "delayed"}), "no worker had taken it"
+    yard.resume_queue("door", "work", actor="a", reason="r")
+    (job,) = take(yard, now=NOW + 25_000)
+    assert (job.id, job.input, job.attempt) == (first.id, 3, 1)
+
+
+@pytest.mark.parametrize("end", ["complete", "fail"])
+def test_beside_a_job_that_was_taken_a_debounced_call_adds_one(yard, end):
+    first = debounce(yard, 1, NOW)
+    (job,) = take(yard, now=NOW + 5000)
+    second = debounce(yard, 2, NOW + 5001)
+    assert (first.id, second.id) == (job.id, "0-2")
+    yard.complete(job, now=NOW + 5002) if end == "complete" else yard.fail(job, "no", now=NOW + 5002)
+    assert debounce(yard, 3, NOW + 5003).id == yard.enqueue("door", "work", unique="u").id == "0-2"
+    taken = take(yard, now=NOW + 60_000)
+    assert sorted(job.input for job in taken) == ([3] if end == "complete" else [1, 3])
+
+
+def test_debounced_calls_at_once_leave_one_job(yard):
+    jobs = in_threads([lambda: debounce(yard, 1, NOW)] * 8)
+    assert {job.id for job in jobs} == {"0-1"}
+    assert places(yard, name="door") == {"0-1": "delayed"}
+
+
+def test_a_replacement_is_undone_with_its_call(yard):
+    debounce(yard, 1, NOW)
+    yard.enqueue("door", "work", "old", unique="ready", now=NOW)
+    yard.client.set(yard.keys.partition("door").ready("broken"), "no sorted set")
+    jobs = put(yard, *({"input": 2, "unique": key, "debounce": 9} for key in ("u", "ready")), {"queue": "broken"})
+    assert all(isinstance(job, EngineFault) for job in jobs)
+    assert places(yard, name="door") == {"0-1": "delayed", "0-2": "ready"}
+    assert [(job.input, job.due) for job in yard.jobs("door", "work", place="delayed")] == [(1, NOW + 5000)]
+    assert [job.input for job in yard.jobs("door", "work", place="ready")] == ["old"]
+
+
+def test_debounce_needs_a_key_and_no_delay(yard):
+    for facts in ({}, {"unique": "u", "delay": 1}, {"unique": "u", "debounce": -1}):
+        with pytest.raises(BadInput, match="debounce"):
+            yard.enqueue("door", "work", **({"debounce": 5} | facts))
+
+
 def test_a_batch_is_put_in_one_round_trip_with_an_answer_each(yard):
     jobs = put(yard, {"input": 1}, {"src": "no name"}, {"priority": 10}, {"input": 2, "unique": "u"}, {"unique": "u"})
     assert [getattr(job, "id", None) or type(job) for job in jobs] == ["0-1", BadInput, BadInput, "0-2", "0-2"]

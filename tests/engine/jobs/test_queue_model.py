@@ -58,6 +58,7 @@ class Queue(RuleBasedStateMachine):
                     "priority": st.sampled_from([0, 5, 5, 9]),
                     "delay": DELAYS,
                     "unique": UNIQUE,
+                    "debounced": st.booleans(),
                     "attempts": st.integers(1, 2),
                     "timeout": st.sampled_from([0, 0, 2000]),
                 }
@@ -68,6 +69,9 @@ class Queue(RuleBasedStateMachine):
     )
     def enqueue(self, jobs):
         now = self.later()
+        for facts in jobs:
+            if facts.pop("debounced") and facts["unique"]:
+                facts["debounce"] = facts.pop("delay") or 20
         put = self.engine.enqueue_many([{"machine": "m", "src": "work", "jitter": False, "now": now} | j for j in jobs])
         for job, facts in zip(put, jobs, strict=True):
             modelled = self.model.enqueue(now, **(facts | {"unique": facts["unique"] or ""}))

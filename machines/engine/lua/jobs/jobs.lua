@@ -126,17 +126,37 @@ local function store_new(root, job, spec, now)
     error(caught, 0)
 end
 
+-- Has a job that no worker has begun, and no instance waits for, wait for `spec.delay` from now with another handler and
+-- input. Answers what it was, for an undo; nil for any other job.
+local function replace_waiting(root, job, spec, now)
+    local row, due = jobs.read(root, job), now + spec.delay
+    if not row or row.instance or row.place == 'leased' or (tonumber(row.attempt) or 0) > 0 then return nil end
+    redis.call('ZADD', keys.delayed(root, row.queue), due, job)
+    redis.call('HSET', keys.job(root, job), 'place', 'delayed', 'due', due, 'src', spec.src, 'input', spec.input)
+    if row.place == 'ready' then
+        jobs.leave_group(root, job, row, 'ready')
+        redis.call('ZREM', keys.ready(root, row.queue), job)
+        ready_order.give_back(root, row.queue, row)
+    end
+    due_times.note(root, due, now)
+    return row
+end
+
 -- Adds a job; the caller rings the bell. `spec`: instance, invoke (both empty for a job that no instance waits for), src,
 -- queue, input, and where they differ from the defaults attempts, backoff, lease, priority, timeout, delay, unique, jitter
 -- (false), stop, group, weight; `non_defaults` is the result of jobs.list_non_defaults where the caller has it. `ending`:
 -- ids, between spaces, of jobs that end in this step and no longer hold their unique keys. Answers the job; where an open job
--- holds the unique key, that job and true. The third result is the previous holder of the key, for an undo. All or nothing:
--- when it throws, no key has changed.
+-- holds the unique key, that job and true. `debounce`: that job is replaced if it waits, and gives the key up if it does not.
+-- The third result is for an undo: the previous holder of the key, or what the replaced job was. All or nothing: when it
+-- throws, no key has changed.
 function jobs.enqueue(root, spec, now, ending)
     local holder
     if spec.unique then
         holder = jobs.find_holder(root, spec.queue, spec.unique)
-        if holder and not (ending and string.find(ending, ' ' .. holder .. ' ', 1, true)) then return holder, true end
+        if holder and not (ending and string.find(ending, ' ' .. holder .. ' ', 1, true)) then
+            local before = spec.debounce and replace_waiting(root, holder, spec, now)
+            if before or not spec.debounce then return holder, true, before end
+        end
     end
     local number = redis.call('HINCRBY', keys.meta(root), 'jobs', 1)
     local job = jobs.make_id(root, number)
@@ -154,6 +174,14 @@ function jobs.undo_enqueue(root, job, spec, holder)
     jobs.remove(root, job)
     jobs.release_number(root)
     if holder then redis.call('SET', keys.unique(root, spec.queue, spec.unique), holder) end
+end
+
+-- Undoes the replacement of a waiting job in this call.
+function jobs.undo_replace(root, job, row, now)
+    local src, input = row.src, row.input or ''
+    if row.place == 'ready' then return jobs.make_ready(root, job, row, 'delayed', now, 'src', src, 'input', input) end
+    redis.call('ZADD', keys.delayed(root, row.queue), row.due, job)
+    redis.call('HSET', keys.job(root, job), 'due', row.due, 'src', src, 'input', input)
 end
 
 -- Moves a job to another place; `score` is its rank, or the ms at which its time there ends. It is added to the new place

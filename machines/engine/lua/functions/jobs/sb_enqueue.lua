@@ -2,11 +2,12 @@
 -- sb_enqueue: adds jobs that no instance waits for to queues; all of them, or none.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · then 12 arguments for each job, at most 500 jobs: src, queue, input (JSON, or ''), priority
---          (0..9; for a job of a group followed by the group's weight, 0.1 to 10, and its name: '5 1 acme'), delay in ms,
---          unique key or '', attempts (1..100), backoff in ms, lease in ms, timeout in ms (0 = none), jitter ('1' or
---          '0'), exception kinds not to retry (between spaces) · after the arguments of a single job, optionally, an
---          idempotency key of 1 to 200 bytes: for a day, the same key adds no other job to the partition · behind that (''
---          for none), optionally, a W3C traceparent: the handlers go on with that trace
+--          (0..9; for a job of a group followed by the group's weight, 0.1 to 10, and its name: '5 1 acme'), delay in ms
+--          ('debounce 5000': it replaces the handler and input of the waiting job with this unique key and begins that
+--          job's delay anew), unique key or '', attempts (1..100), backoff in ms, lease in ms, timeout in ms (0 =
+--          none), jitter ('1' or '0'), exception kinds not to retry (between spaces) · after the arguments of a single
+--          job, optionally, an idempotency key of 1 to 200 bytes: for a day, the same key adds no other job to the
+--          partition · behind that ('' for none), optionally, a W3C traceparent: the handlers go on with that trace
 -- Returns: {OK, job, {} or {field, value, ...}, ...}: the fields of an earlier open job that holds the unique key, or of the
 --          job of an earlier call with the idempotency key while that job is there · {BADARG, why}
 -- Notifies: <root>:pulse
@@ -41,6 +42,7 @@ local function check_numbers(spec)
         return 'a weight is ' .. ready_order.MIN_WEIGHT .. ' to ' .. ready_order.MAX_WEIGHT
     end
     if not spec.delay then return 'a delay is ms, up to ten years' end
+    if spec.debounce and (spec.delay == 0 or not spec.unique) then return 'debounce needs a delay and a unique key' end
     if not spec.attempts then return 'attempts are 1 to 100' end
     if not spec.backoff then return 'a backoff has 0 to ' .. arguments.MAX_MS .. ' ms' end
     if not spec.lease then return 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms' end
@@ -59,10 +61,11 @@ end
 local function read(ARGV, at)
     local count = arguments.parse_count
     local priority, weight, group = parse_order(ARGV[at + 3])
+    local debounce = string.match(ARGV[at + 4], '^debounce (%d+)$')
     return {
         src = ARGV[at], queue = ARGV[at + 1], input = ARGV[at + 2],
         priority = priority, weight = weight, group = group,
-        delay = count(ARGV[at + 4], 0, MAX_DELAY),
+        delay = count(debounce or ARGV[at + 4], 0, MAX_DELAY), debounce = debounce,
         unique = ARGV[at + 5] ~= '' and ARGV[at + 5] or nil,
         attempts = count(ARGV[at + 6], 1, 100),
         backoff = count(ARGV[at + 7], 0, arguments.MAX_MS),
@@ -81,16 +84,21 @@ end
 
 local function enqueue_all(root, specs, now, added, once)
     for i, spec in ipairs(specs) do
-        local job, is_earlier, holder = jobs.enqueue(root, spec, now)
-        added[i] = { job = job, there = is_earlier, holder = holder }
+        local job, is_earlier, before = jobs.enqueue(root, spec, now)
+        added[i] = { job = job, there = is_earlier, before = before }
     end
     for queue in pairs(added.queues) do redis.call('SADD', keys.queues(root), queue) end
     if once then redis.call('SET', keys.enqueued(root, once), added[1].job, 'PX', KEEP_MS) end
 end
 
-local function undo(root, specs, added)
+local function undo(root, specs, added, now)
     for i = #added, 1, -1 do
-        if not added[i].there then jobs.undo_enqueue(root, added[i].job, specs[i], added[i].holder) end
+        local one = added[i]
+        if not one.there then
+            jobs.undo_enqueue(root, one.job, specs[i], one.before)
+        elseif one.before then
+            jobs.undo_replace(root, one.job, one.before, now)
+        end
     end
 end
 
@@ -121,13 +129,13 @@ return function(KEYS, ARGV)
     if earlier then return earlier end
     local ok, caught = pcall(enqueue_all, root, specs, now, added, once)
     if not ok then
-        undo(root, specs, added)
+        undo(root, specs, added, now)
         error(caught, 0)
     end
     local reply, news = { replies.OK }, false
     for i, one in ipairs(added) do
         local queue = specs[i].queue
-        news = news or not one.there
+        news = news or not one.there or one.before
         if not one.there and specs[i].delay == 0 then rings[queue] = (rings[queue] or 0) + 1 end
         reply[#reply + 1] = one.job
         reply[#reply + 1] = one.there and redis.call('HGETALL', keys.job(root, one.job)) or {}
