@@ -80,6 +80,7 @@ class ChoiceOut(Out):
     withdrawn: list[WithdrawalOut]
     turn: int = Field(description="each change of this increments it; send it back as `expect`")
     policy: list[str] = Field(description="actions that take a second person whatever the definition says")
+    approvers: dict[str, dict[str, Any]] = Field(description="who approves these: group, quorum, expires")
     rules: list[RuleOut] = Field(description="what needs approval now, by which rule: one for each action")
 
 
@@ -132,6 +133,7 @@ class Pinning(Acting):
 
 class PolicySetting(Acting):
     actions: list[Literal["publish", "migrate"]] = Field(description="none: the definition and the settings decide")
+    approvers: dict[str, dict[str, Any]] = Field({}, description="who approves these, as `approvers` of a definition")
     expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
 
 
@@ -149,7 +151,7 @@ CHANGED = answers_of(ChoiceOut)
 
 
 def _describe(request: HttpRequest, machine: str) -> dict[str, Any]:
-    found = rollouts.get(actor_of(request), machine)
+    found, policy = rollouts.get(actor_of(request), machine), read_policy(machine)
     return {
         "machine": machine,
         "current": found.current,
@@ -157,7 +159,8 @@ def _describe(request: HttpRequest, machine: str) -> dict[str, Any]:
         "pin": found.pin,
         "withdrawn": [found.withdrawn[number] for number in sorted(found.withdrawn)],
         "turn": found.turn,
-        "policy": read_policy(machine),
+        "policy": list(policy),
+        "approvers": {name: terms for name, terms in policy.items() if terms},
         "rules": rollouts.find_rules(machine),
     }
 
@@ -240,7 +243,10 @@ def withdraw(request: HttpRequest, machine: str, version: int, body: Withdrawing
 @rollouts_group.put(
     "/machines/{name:machine}/version-policy", id="setVersionPolicy", right="publish", answers=CHANGED,
     summary="Set which changes of versions take a second person",
-    example={"actions": ["publish"], "reason": "two people look at each version"},
+    example={
+        "actions": ["publish"], "approvers": {"publish": {"group": "release", "quorum": 2, "expires": "4h"}},
+        "reason": "two people look at each version",
+    },
 )  # fmt: skip
 def set_policy(request: HttpRequest, machine: str, body: PolicySetting) -> dict[str, Any]:
     """Set what needs approval, beside what the definition and the settings ask for. Where any rule holds already,

@@ -97,7 +97,7 @@ def present_choice(actor: Actor, machine: str) -> dict[str, Any]:
     found, held = rollouts.get(actor, machine), read_policy(machine)
     return {
         "rollout": found.rollout, "pinned": found.pin, "withdrawn": found.withdrawn,
-        "rules": rollouts.find_rules(machine), "policy": [(name, name in held) for name in ACTIONS],
+        "rules": rollouts.find_rules(machine), "policy": [(name, held.get(name)) for name in ACTIONS],
     }  # fmt: skip
 
 

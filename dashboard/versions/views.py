@@ -194,10 +194,17 @@ def policy(request: HttpRequest, machine: str) -> str | HttpResponse:
 
     def act(actor: Actor, reason: str) -> str:
         wanted = [name for name in ACTIONS if name in request.POST.getlist("actions")]
-        services.set_policy(actor, machine, wanted, reason=reason)
+        approvers = {name: terms for name in wanted if (terms := _read_approvers(request, name))}
+        services.set_policy(actor, machine, wanted, approvers=approvers, reason=reason)
         return f"A second person approves: {', '.join(wanted)}" if wanted else "The policy asks for no second person"
 
     return _change(request, machine, act)
+
+
+def _read_approvers(request: HttpRequest, action: str) -> dict[str, Any]:
+    given = {key: request.POST.get(f"{action}-{key}", "").strip() for key in ("group", "quorum", "expires")}
+    found: dict[str, Any] = {key: text for key, text in given.items() if text}
+    return found | ({"quorum": parse_number(given["quorum"]) or 0} if given["quorum"] else {})
 
 
 SAMPLE = 200  # instances, unless the form says otherwise

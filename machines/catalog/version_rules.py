@@ -7,19 +7,22 @@ settings ``APPROVAL`` and ``VERSION_POLICY``, and the policy that people set for
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from machines.conf import conf
 from machines.conf.kinds import ANY
 from machines.connections import get_engine
 from machines.engine.definitions import Outline
 from machines.engine.definitions.approval_terms import ApprovalTerms, find_terms, merge_terms
+from machines.engine.definitions.findings import Report
 from machines.engine.definitions.outline import covers_action
+from machines.engine.definitions.place import Place
+from machines.engine.definitions.reading.approvers import read_approvers
 from machines.engine.definitions.reading.machine_settings import VERSIONING
-from machines.engine.errors import UnknownMachine
+from machines.engine.errors import BadInput, UnknownMachine
 from machines.engine.versions.rollout.records import VersionChoice
 
 from .models import Machine
@@ -27,6 +30,9 @@ from .queries import outline_of
 
 ACTIONS = PUBLISH, MIGRATE = VERSIONING
 """Actions that a definition, a setting or a policy reserves for two."""
+
+Policy = dict[str, dict[str, Any]]
+"""Action that takes a second person -> who approves it, as `approvers` of a definition says it."""
 
 OPERATIONS: Mapping[str, Collection[str]] = MappingProxyType(
     {
@@ -74,8 +80,7 @@ class RuleTerms(TypedDict, total=False):
 def find_rule(operation: str, machine: str, **terms: Unpack[RuleTerms]) -> Rule | None:
     """Return the rule by which an operation takes a second person, None where there is none. Raises UnknownMachine for
     a version that is not published."""
-    found = [find_outside_rule(operation, machine), *_list_version_rules(operation, machine, **terms)]
-    rules = [rule for rule in found if rule is not None]
+    rules = [*_list_outside_rules(operation, machine), *_list_version_rules(operation, machine, **terms)]
     return replace(rules[0], terms=merge_terms(rule.terms for rule in rules)) if rules else None
 
 
@@ -86,14 +91,19 @@ def find_setting_terms(machine: str, names: Iterable[str]) -> ApprovalTerms:
 
 def find_outside_rule(operation: str, machine: str) -> Rule | None:
     """Return the rule that stands outside of the definition: in a setting, or in the policy of the machine."""
+    return next(_list_outside_rules(operation, machine), None)
+
+
+def _list_outside_rules(operation: str, machine: str) -> Iterator[Rule]:
+    wanted = [name for name in ACTIONS if name in OPERATIONS[operation]]
     sources = [
         ("the setting APPROVAL", conf.APPROVAL),
         ("the setting VERSION_POLICY", [*conf.VERSION_POLICY.get(ANY, ()), *conf.VERSION_POLICY.get(machine, ())]),
     ]
-    if OPERATIONS[operation]:
-        sources.append((f"the version policy of {machine}", read_policy(machine)))
-    found = (Rule(name, source) for source, names in sources for name in ACTIONS if name in names)
-    return next((rule for rule in found if rule.action in OPERATIONS[operation]), None)
+    for source, names in sources:
+        yield from (Rule(name, source) for name in wanted if name in names)
+    terms = read_terms(read_policy(machine)) if wanted else {}
+    yield from (Rule(name, f"the version policy of {machine}", terms[name]) for name in wanted if name in terms)
 
 
 def find_version_rule(operation: str, machine: str, **terms: Unpack[RuleTerms]) -> Rule | None:
@@ -118,9 +128,23 @@ def _list_version_rules(operation: str, machine: str, **terms: Unpack[RuleTerms]
     yield from _find_losses(machine, moves, outlines)
 
 
-def read_policy(machine: str) -> Sequence[str]:
-    """Return the actions that people reserved for two on a machine; empty for one that the database does not have."""
-    return Machine.objects.filter(name=machine).values_list("version_policy", flat=True).first() or []
+def read_policy(machine: str) -> Policy:
+    """Return the policy that people set for a machine; empty for one that the database does not have."""
+    return make_policy(Machine.objects.filter(name=machine).values_list("version_policy", flat=True).first() or {})
+
+
+def make_policy(stored: Mapping[str, Any] | Iterable[str]) -> Policy:
+    """Return a policy as it is stored; of former releases that is the names of the actions."""
+    return dict(stored) if isinstance(stored, Mapping) else {name: {} for name in stored}
+
+
+def read_terms(policy: Policy) -> dict[str, ApprovalTerms]:
+    """Return who approves each action of a policy. Raises BadInput."""
+    report = Report()
+    found = read_approvers(Place(policy, ("approvers",), report), ACTIONS)
+    for finding in report.findings():
+        raise BadInput(f"{finding.path}: {finding.message}")
+    return found
 
 
 def read_choice(machine: str) -> VersionChoice | None:

@@ -12,12 +12,13 @@ every backend answer as ever.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.utils.module_loading import import_string
 
@@ -248,3 +249,12 @@ def _prepare_query() -> PreparedQuery:
         return own.values_list(*facts).union(through.values_list(*facts))
 
     return PreparedQuery(MachineUserGrant, make)
+
+
+def find_empty_groups(names: Collection[str], besides: str = "") -> list[str]:
+    """Return those of these groups that do not exist, or that no active account is in, ``besides`` one."""
+    if not names:
+        return []
+    members = get_user_model().objects.filter(is_active=True, groups__name__in=names)
+    held = {name for name, pk in members.values_list("groups__name", "pk") if str(pk) != besides}
+    return [name for name in names if name not in held]

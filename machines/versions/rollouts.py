@@ -14,7 +14,16 @@ from typing import Any, Unpack
 from machines.audit.entries import AuditRecord
 from machines.catalog import publishing
 from machines.catalog.models import Machine
-from machines.catalog.version_rules import ACTIONS, Rule, RuleTerms, find_rule, read_policy
+from machines.catalog.version_rules import (
+    ACTIONS,
+    Policy,
+    Rule,
+    RuleTerms,
+    find_rule,
+    make_policy,
+    read_policy,
+    read_terms,
+)
 from machines.connections import get_engine
 from machines.engine import (
     BadInput,
@@ -26,11 +35,12 @@ from machines.engine import (
     Withdrawal,
     arguments,
 )
+from machines.engine.definitions.approval_terms import merge_terms
 from machines.engine.errors import UnknownMachine
 from machines.engine.records import PartialList
 from machines.engine.versions.rollout.records import VersionChoice
 from machines.instances.queries import redacting, seen_by
-from machines.people import limits, rules
+from machines.people import limits, permissions, rules
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
 
@@ -130,23 +140,37 @@ def withdraw(
 
 def set_policy(
     actor: Actor, machine: str, actions: Sequence[str], *, reason: str, expect: int | None = None, second: str = "",
-    was: Sequence[str] | None = None,
-) -> Sequence[str]:  # fmt: skip
+    approvers: Policy | None = None, was: Policy | Sequence[str] | None = None,
+) -> Policy:  # fmt: skip
     """Say which actions on the versions of a machine take a second person, whatever its definition says. Where any rule
-    holds already, changing this takes one, too, also to relax it. ``was``: the policy that was approved to change."""
-    wanted = [name for name in ACTIONS if name in actions]
-    call = Call("version.policy", {"actions": wanted, "was": list(read_policy(machine))}, "", expect, second)
+    holds already, changing this takes one, too, also to relax it. ``approvers``: who approves each, as in a definition;
+    ``was``: the policy that was approved to change."""
+    terms = approvers or {}
+    wanted = {name: terms.get(name, {}) for name in ACTIONS if name in actions}
+    asked = {"actions": list(wanted), "approvers": terms, "was": read_policy(machine)}
+    call = Call("version.policy", asked, "", expect, second)
+    actor.demand("publish", machine, action="version.policy")  # nobody else learns which groups there are
+    _check_policy(actions, terms)
     with _record(actor, machine, call, reason) as (entry, _):
-        before = list(read_policy(machine))
+        before = read_policy(machine)
         entry.note(before=before, after=wanted)
-        if unknown := [name for name in actions if name not in ACTIONS]:
-            raise BadInput(f"a version policy names {' and '.join(ACTIONS)}, not {unknown[0]!r:.60}")
         arguments.require_reason(reason)
-        if was is not None and list(was) != before:
+        if was is not None and make_policy(was) != before:
             raise VersionRefused(machine, "the version policy was changed meanwhile: ask again", code="SB630")
         publishing.adopt(machine)
         Machine.objects.filter(name=machine).update(version_policy=wanted)
     return wanted
+
+
+def _check_policy(actions: Sequence[str], terms: Policy) -> None:
+    """Raise BadInput for what is no policy, and for a group that nobody is in: it could not be changed any more."""
+    if unknown := [name for name in (*actions, *terms) if name not in ACTIONS]:
+        raise BadInput(f"a version policy names {' and '.join(ACTIONS)}, not {unknown[0]!r:.60}")
+    if unused := [name for name in terms if name not in actions]:
+        raise BadInput(f"approvers names {unused[0]}, which is not among the actions")
+    groups = merge_terms(read_terms(terms).values()).groups
+    if empty := permissions.find_empty_groups(groups):
+        raise BadInput(f"nobody is in the group {empty[0]!r:.60}: add its members first")
 
 
 def find_rules(machine: str) -> list[Rule]:

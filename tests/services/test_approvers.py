@@ -18,8 +18,9 @@ from machines.catalog import publishing
 from machines.catalog.version_rules import OPERATIONS, find_rule
 from machines.conf.kinds import Unfit
 from machines.conf.table import SETTINGS
+from machines.engine import BadInput
 from machines.engine.definitions.approval_terms import ApprovalTerms
-from machines.models import Approval, AuditEntry
+from machines.models import Approval, AuditEntry, Machine
 from machines.people.errors import ApprovalNeeded, NotApprover, NotOpen, OwnRequest
 from machines.versions import rollouts
 from tests.configuration import configure
@@ -168,6 +169,71 @@ def test_moving_to_a_version_that_asks_for_fewer_people_takes_the_terms_of_the_o
     assert "version 2 does not ask for" in rule.source
     assert rule.terms.quorum == 2
     assert find_rule("migrate", "order", moves=[(2, 1)]) is None
+
+
+def test_the_policy_of_a_machine_names_groups_a_quorum_and_a_time(engine, db, actor, settings):
+    publishing.publish(ORDER | {"approval": ["publish"], "approvers": {"publish": {"quorum": 2, "expires": "2h"}}})
+    configure(settings, APPROVAL=["publish"])
+    Machine.objects.filter(name="order").update(version_policy=["migrate"])  # as former releases stored it
+    boss, people = actor("boss", boss=True), [actor(name, boss=True, group="release") for name in ("bob", "cat", "dan")]
+    terms = {"publish": {"group": "release", "quorum": 3, "expires": "4h"}}
+    with pytest.raises(ApprovalNeeded) as needed:
+        rollouts.set_policy(boss, "order", ["publish"], approvers=terms, reason=WHY)
+    request = approvals.ask(boss, needed.value)
+    assert (request.groups, request.quorum) == ([], 2)
+    assert [approvals.approve(one, request.pk).state for one in people[:2]] == ["open", "done"]
+    assert find_rule("version.pin", "order").terms == ApprovalTerms(("release",), 3, 2 * 3_600_000)
+    with pytest.raises(ApprovalNeeded) as needed:
+        rollouts.set_policy(boss, "order", [], reason=WHY)
+    request = approvals.ask(boss, needed.value)
+    assert (request.groups, request.quorum) == (["release"], 3)
+    assert [approvals.approve(one, request.pk).state for one in people] == ["open", "open", "done"]
+    assert Machine.objects.get(name="order").version_policy == {}
+
+
+@pytest.mark.parametrize(
+    ("actions", "terms", "word"),
+    [
+        (["erase"], {}, "not 'erase'"),
+        (["publish"], {"migrate": {"quorum": 2}}, "not among the actions"),
+        (["publish"], {"publish": {"quorum": 0}}, "approvers.publish.quorum"),
+        (["publish"], {"publish": {"quorum": "two"}}, "approvers.publish.quorum"),
+        (["publish"], {"publish": {"expires": "soon"}}, "not a duration"),
+        (["publish"], {"publish": {"people": 2}}, "people"),
+        (["publish"], {"publish": {"group": "ghosts"}}, "nobody is in the group 'ghosts'"),
+    ],
+)
+def test_a_policy_that_nobody_could_fulfil_is_refused(engine, db, actor, actions, terms, word):
+    publishing.publish(ORDER)
+    Group.objects.create(name="ghosts")
+    with pytest.raises(BadInput, match=word):
+        rollouts.set_policy(actor("boss", boss=True), "order", actions, approvers=terms, reason=WHY)
+    assert Machine.objects.get(name="order").version_policy == []
+
+
+def test_page_and_api_set_who_approves_changes_of_versions(engine, db, actor, client):
+    publishing.publish(ORDER)
+    actor("bob", "view", "publish", group="release")
+    client.force_login(actor("boss", boss=True).user)
+    sent = {
+        "actions": ["publish"],
+        "publish-group": "release",
+        "publish-quorum": "2",
+        "migrate-group": "x",
+        "reason": WHY,
+    }
+    client.post(reverse("signalbox:version-policy", args=["order"]), sent)
+    terms = {"group": "release", "quorum": 2}
+    assert Machine.objects.get(name="order").version_policy == {"publish": terms}
+    found = client.get("/api/v1/machines/order/rollout").json()
+    assert (found["policy"], found["approvers"]) == (["publish"], {"publish": terms})
+    page = client.get(reverse("signalbox:versions", args=["order"])).content.decode()
+    assert 'name="publish-quorum" type="number"' in page
+    assert 'value="release"' in page
+    body = {"actions": ["publish"], "approvers": {"publish": {"group": "nobody"}}, "reason": WHY}
+    answer = client.put("/api/v1/machines/order/version-policy", body, content_type="application/json")
+    assert answer.status_code == 400, answer.content
+    assert "nobody is in the group" in answer.json()["detail"]
 
 
 def test_page_and_api_say_who_decides_and_who_has(shop, actor, client):

@@ -260,7 +260,7 @@ def test_a_policy_is_set_by_one_person_and_relaxed_by_two(engine, db, actor):
     assert approvals.approve(ann, stricter.pk).state == "done"
     stale = approvals.approve(bob, relax.pk)
     assert (stale.state, stale.code) == ("failed", "SB630")
-    assert Machine.objects.get(name="door").version_policy == ["publish", "migrate"]
+    assert Machine.objects.get(name="door").version_policy == {"publish": {}, "migrate": {}}
 
 
 @pytest.mark.parametrize("name", ["publish", *CHANGES])
