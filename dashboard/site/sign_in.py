@@ -17,6 +17,7 @@ from machines.conf import extras
 
 WAYS = ("oidc", "saml", "totp", "passkeys")
 PROVIDERS = {"oidc": "openid_connect", "saml": "saml"}
+CLASSES = {"oidc": {"provider_class": "dashboard.account.sign_in.openid_connect.Provider"}}
 FACTORS = {"totp": "totp", "passkeys": "webauthn"}
 """What a person adds to the own account -> its name in the library; ``PROVIDERS`` likewise."""
 MAIL_SCHEMES = ("smtp", "smtp+tls", "smtps")
@@ -103,6 +104,7 @@ def _make_account(attempts: str) -> dict[str, Any]:
         "ACCOUNT_FORMS": {"reset_password": "dashboard.account.sign_in.forms.PasswordResetForm"},
         "ACCOUNT_SIGNUP_ENABLED": False,  # strangers make no accounts; a provider's people are let in by its adapter
         "ACCOUNT_EMAIL_VERIFICATION": "none",
+        "ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS": False,  # its mail leads to a page to sign up, which there is not
         "ACCOUNT_LOGIN_METHODS": {"username"},
         "ACCOUNT_LOGOUT_REDIRECT_URL": "/accounts/login/",
         "ACCOUNT_REAUTHENTICATION_METHODS": {"password", "mfa"},
@@ -120,7 +122,9 @@ def _make_providers(ways: list[str], apps: dict[str, dict[str, Any]]) -> dict[st
         raise ImproperlyConfigured("SIGNALBOX_SIGN_IN has saml: set SIGNALBOX_SAML_METADATA and SIGNALBOX_SAML_ENTITY")
     return {
         "SOCIALACCOUNT_ADAPTER": "dashboard.account.sign_in.adapters.ProviderAdapter",
-        "SOCIALACCOUNT_PROVIDERS": {name: {"APPS": [apps[way]]} for way, name in PROVIDERS.items() if way in ways},
+        "SOCIALACCOUNT_PROVIDERS": {
+            name: {"APPS": [apps[way]], **CLASSES.get(way, {})} for way, name in PROVIDERS.items() if way in ways
+        },
         "SOCIALACCOUNT_QUERY_EMAIL": True,
         "SOCIALACCOUNT_EMAIL_AUTHENTICATION": False,  # a mail alone joins nobody to an account
     }

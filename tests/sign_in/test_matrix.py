@@ -24,8 +24,16 @@ def ask(person: Person, path: str) -> tuple[int, str]:
     return answer.status_code, answer.headers.get("Location", "")
 
 
+def send(person: Person, path: str) -> tuple[int, str]:
+    """Send a form with a token that is good, so that the answer is about who sends it."""
+    headers = {"Referer": person.site.url, "X-CSRFToken": person.client.cookies["csrftoken"]}
+    answer = person.client.post(path, headers=headers, follow_redirects=False)
+    return answer.status_code, answer.headers.get("Location", "")
+
+
 def test_half_a_sign_in_and_an_ended_session_are_a_stranger_s_everywhere(another):
     stranger, half, ended = another(), another(), another()
+    stranger.get("/accounts/login/")
     half.log_in("gus")
     add_app(half)
     half.post("/accounts/logout/", page="/account/")
@@ -33,10 +41,13 @@ def test_half_a_sign_in_and_an_ended_session_are_a_stranger_s_everywhere(another
     ended.log_in("hal")
     cookies = dict(ended.client.cookies)
     ended.post("/accounts/logout/", page="/account/")
+    ended.client.cookies.clear()
     ended.client.cookies.update(cookies)
     paths = [entry.url(name) for name, entry in TABLE.items() if name not in WAYS_IN]
     assert len(paths) > 80
     for path in (*OWN, *OTHERS, *paths):
-        expected = ask(stranger, path)
-        for person in (half, ended):
-            assert ask(person, path) == expected, path
+        for do in (ask, send):
+            expected = do(stranger, path)
+            assert expected[0] != 200 or do is ask, f"a stranger sends {path}"
+            for person in (half, ended):
+                assert do(person, path) == expected, (do.__name__, path)

@@ -1,7 +1,13 @@
 """Sign-in at a real OpenID provider: accounts, groups, and each answer that is no sign-in."""
 
+import html
+import re
+import time
+
 import httpx
 import pytest
+
+from tests.cases import for_each
 
 pytestmark = pytest.mark.faults
 
@@ -63,6 +69,51 @@ def test_an_answer_counts_once_and_only_for_the_session_that_asked(site, provide
     again = person.get(callback)
     assert (again.status_code, "SB718" in again.text) == (401, True)
     assert [row[:2] for row in site.audit("identity provider")][-1] == ("login.failed", "refused")
+
+
+def test_a_token_of_another_request_or_time_logs_nobody_in(site, provider, another):
+    now = int(time.time())
+
+    @for_each(
+        "claims, reason",
+        [
+            ({"nonce": "of another request"}, "nonce"),
+            ({"nonce": None}, "nonce"),
+            ({"exp": now - 3600}, "id_token"),  # the provider's clock is behind
+            ({"iat": now + 3600, "exp": now + 7200}, "seconds ahead"),  # and ahead
+            ({"iss": "https://another.example"}, "id_token"),
+            ({"aud": "another client"}, "id_token"),
+        ],
+    )
+    def check(claims, reason):
+        provider.knows("o-7", email="ray@acme.example", preferred_username="ray", **claims)
+        person = another()
+        answer = person.sign_in("o-7")
+        assert (answer.status_code, "compare the clocks" in answer.text) == (401, True)
+        assert not person.is_logged_in()
+        assert reason in site.audit("identity provider")[-1][2]
+
+    check()
+    assert site.read("select count(*) from auth_user where username = 'ray'") == [(0,)]
+    provider.knows("o-7", email="ray@acme.example", preferred_username="ray")
+    first, second = (httpx.URL(another().start_at_provider()).params["nonce"] for _ in range(2))
+    assert len(first) >= 32
+    assert first != second
+
+
+def test_the_page_that_asks_who_one_is_leads_to_the_provider_and_back(site, provider, person):
+    assert person.get("/accounts/confirm/?next=/machines/").url.path == "/accounts/login/"
+    provider.knows("o-8", email="sam@acme.example", preferred_username="sam")
+    person.sign_in("o-8")
+    page = person.get("/accounts/confirm/?next=/queues/")
+    assert "Log in again at your identity provider." in page.text
+    form = html.unescape(re.search(r'action="([^"]*/oidc/sso/login/[^"]*)"', page.text)[1])
+    onward = httpx.URL(person.submit(page, form).headers["Refresh"].partition("url=")[2])
+    assert (onward.params["prompt"], onward.params["max_age"]) == ("login", "0")
+    assert person.client.post(onward, data={"sub": "o-8"}).url.path == "/queues/"
+    page = person.get("/accounts/confirm/?next=https://evil.example/")
+    form = html.unescape(re.search(r'action="([^"]*/oidc/sso/login/[^"]*)"', page.text)[1])
+    assert httpx.URL(form).params["next"] == "/"
 
 
 def test_a_person_who_says_no_at_the_provider_is_not_logged_in(site, person):

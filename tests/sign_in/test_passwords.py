@@ -1,5 +1,11 @@
 """Logins by password go through the library and keep the limits and the audit that they have without it."""
 
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+
 import pytest
 
 pytestmark = pytest.mark.faults
@@ -47,3 +53,66 @@ def test_nobody_signs_up(site, person):
     assert person.get("/accounts/signup/").status_code == 404
     assert person.get("/accounts/email/").status_code == 404
     assert person.get("/accounts/password/reset/").status_code == 404  # no mail server is set
+
+
+@contextmanager
+def receive_mails() -> Iterator[tuple[int, list[str]]]:
+    """A mail server; yields its port and what it has received. With "full" among that it takes no more."""
+    received: list[str] = []
+
+    class Receiver(StreamRequestHandler):
+        def handle(self) -> None:
+            self.wfile.write(b"220 here\r\n")
+            while word := self.rfile.readline().strip().upper():
+                if word == b"DATA" and "full" not in received:
+                    self.wfile.write(b"354 go on\r\n")
+                    received.append(b"".join(iter(self.rfile.readline, b".\r\n")).decode())
+                answers = {b"DATA": b"452 full"} if "full" in received else {}
+                self.wfile.write(answers.get(word, b"250 fine") + b"\r\n")
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Receiver) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1], received
+        server.shutdown()
+
+
+def test_a_forgotten_password_is_replaced_by_a_link_that_counts_once(start_site, another):
+    reset, words = "/accounts/password/reset/", {"password1": "a better password", "password2": "a better password"}
+    with receive_mails() as (port, mails), start_site(
+        SIGNALBOX_SIGN_IN="totp", EMAIL_URL=f"smtp://127.0.0.1:{port}", SIGNALBOX_ENVIRONMENT="rehearsal=green"
+    ) as site:  # fmt: skip
+        person, other = another(site), another(site)
+        other.log_in("bob")
+        asked = [person.post(reset, email=mail) for mail in ("nobody@example.com", "bob@example.com")]
+        shown = {(page.url.path, page.text.partition("<main")[2].partition("</main>")[0]) for page in asked}
+        assert len(shown) == 1, "the page tells who has an account"
+        (mail,) = mails
+        assert "To: bob@example.com" in mail
+        assert "rehearsal" in mail.partition("\n\n")[0]
+        link = re.search(r"http://\S+(/accounts/password/reset/key/\S+)", mail)[1]
+        forged = person.get(link[:-3] + "xyz/")
+        assert "password1" not in forged.text
+        page = person.get(link)
+        assert "error" in person.submit(page, password1="12345678", password2="12345678").text
+        person.submit(page, **words)
+        assert not other.is_logged_in()
+        assert "password1" not in another(site).get(link).text
+        assert another(site).log_in("bob").url.path == "/accounts/login/"
+        assert another(site).log_in("bob", words["password1"]).url.path == "/"
+        mails.append("full")
+        assert person.post(reset, email="cat@example.com").url.path == f"{reset}done/"
+        assert "Traceback" not in (site.home / "log").read_text()
+
+
+def test_other_sessions_are_ended_at_once_and_the_own_one_stays(site, person, another):
+    others = [another(), another()]
+    for one in (person, *others):
+        one.log_in("jon")
+    stranger = another()
+    stranger.log_in("ian")
+    page = person.get("/accounts/sessions/")
+    assert page.text.count("python-httpx") == 3
+    person.submit(page)
+    assert person.is_logged_in()
+    assert [one.is_logged_in() for one in (*others, stranger)] == [False, False, True]
+    assert person.get("/accounts/sessions/").text.count("python-httpx") == 1

@@ -155,3 +155,29 @@ def test_no_other_response_does(site, another, keys, how, reason):
     assert got.status_code == (403 if how == "repeated" else 401), got.text
     assert not person.is_logged_in()
     assert reason in site.audit("identity provider")[-1][2]
+
+
+def test_metadata_that_is_none_gets_a_page(start_site, another):
+    """The last ones are read without a complaint, and kept: nothing of the provider is in them."""
+    good = METADATA.format(entity=ENTITY, certificate="AAAA")
+    texts = ["", "not xml", "<html><p>404</html>", good[:400], '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>']
+    held = [""]
+
+    class Changing(Metadata):
+        def __init__(self, *connection: Any) -> None:
+            super().__init__(held[0], *connection)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Changing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/"
+        with start_site(
+            SIGNALBOX_SIGN_IN="saml", SIGNALBOX_SAML_METADATA=address, SIGNALBOX_SAML_ENTITY=ENTITY
+        ) as site:
+            person = another(site)
+            for held[0] in [*texts, good.replace(ENTITY, "https://another.example/")]:
+                got = person.post("/accounts/saml/sso/login/?process=login", page="/accounts/login/")
+                assert (got.status_code, "SB719" in got.text) == (503, True), held[0]
+                assert person.get("/accounts/saml/sso/metadata/").status_code == 503
+            assert "Traceback" not in (site.home / "log").read_text()
+            assert person.log_in("ann").url.path == "/"
+        server.shutdown()

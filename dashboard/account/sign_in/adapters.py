@@ -29,6 +29,8 @@ from .groups import assign_groups, read_groups
 
 log = logging.getLogger(__name__)
 SILENT = ("account/messages/logged_in.txt", "account/messages/logged_out.txt")
+NONCE = "nonce"  # of the state of a request to a provider, and of its answer
+CLOCKS_APART = 300  # seconds that a provider's clock may be ahead
 PROVIDER = "identity provider"
 """The actor of what a provider's answer changes in an account."""
 
@@ -47,6 +49,17 @@ def read_auth_time(claims: Mapping[str, Any]) -> float:
     token = claims.get("id_token")
     at = token.get("auth_time") if isinstance(token, Mapping) else None
     return min(float(at), time.time()) if isinstance(at, int | float) else 0.0
+
+
+def find_fault(sociallogin: Any) -> str:
+    """Return why the provider's token is no answer to this request; "" where it is. The library checks the rest."""
+    token = sociallogin.account.extra_data.get("id_token")
+    claims = token if isinstance(token, Mapping) else {}
+    if sociallogin.state.get(NONCE) != claims.get(NONCE):
+        return "the id_token holds the nonce of another request"
+    issued = claims.get("iat", 0)
+    ahead = issued - time.time() if isinstance(issued, int | float) else 0
+    return f"the id_token is of a time that is {ahead:.0f} seconds ahead" if ahead > CLOCKS_APART else ""
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -83,6 +96,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         if template not in SILENT:
             super().add_message(request, level, template, *said, **more)
 
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Send a mail. One that cannot be sent is logged: an error page would tell who has an account."""
+        try:
+            super().send_mail(template_prefix, email, context)
+        except OSError as error:
+            log.error("a mail could not be sent (%s): %s", template_prefix, error)
+
     def format_email_subject(self, subject: str) -> str:
         return mark_environment(f"Signalbox: {subject}")
 
@@ -93,8 +113,11 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         return True
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """Refuse a new person whose mail belongs to an account: the provider does not decide whose that is."""
+        """Refuse an answer that is none, and a new person whose mail belongs to an account: the provider does not
+        decide whose that is."""
         request.acting = Actor(PROVIDER, source_of(request))  # type: ignore[attr-defined]
+        if fault := find_fault(sociallogin):
+            self.on_authentication_error(request, sociallogin.provider, error=fault)
         if sociallogin.is_existing or sociallogin.state.get("process") == "connect":
             return
         addresses = [address.email for address in sociallogin.email_addresses]

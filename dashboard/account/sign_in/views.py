@@ -57,7 +57,9 @@ def guard_provider(view: View) -> View:
         try:
             response = view(request, *args, **kwargs)
             return _continue(request, response.url) if _is_redirect_of_form(request, response) else response
-        except (OSError, KeyError) as error:
+        except Exception as error:
+            if not _is_of_answer(error):
+                raise
             log.error("the identity provider gave no usable answer: %s: %s", type(error).__name__, error)
             return render_error(
                 request, 503, title="Identity provider unavailable", code=PROVIDER_AWAY,
@@ -67,6 +69,12 @@ def guard_provider(view: View) -> View:
             )  # fmt: skip
 
     return answer
+
+
+def _is_of_answer(error: Exception) -> bool:
+    """Tell whether a provider is away, or its description is none. The library for SAML raises Exception itself."""
+    of_saml = type(error) is Exception or type(error).__module__.startswith("onelogin.")
+    return of_saml or isinstance(error, OSError | KeyError)
 
 
 def _is_redirect_of_form(request: HttpRequest, response: HttpResponse) -> bool:
