@@ -12,7 +12,6 @@ from types import MappingProxyType
 from machines.alarms import recording, routes, sending
 from machines.approvals import actions as approvals
 from machines.audit import entries
-from machines.audit.activity import ActivityCounter
 from machines.catalog import accepted_senders, publishing
 from machines.conf.database import DatabaseRetry
 from machines.connections import get_engine
@@ -42,7 +41,6 @@ log = logging.getLogger(__name__)
 DUTIES: Mapping[str, str] = MappingProxyType(
     {
         "acceptance": "grants existing senders to machines without accepted senders",
-        "activity": "counts active instances",
         "alarms": "records which alarms are raised and cleared, lets snoozes expire, and sends alarms by their routes",
         "approvals": "expires approval requests",
         "audit stream": "sends new audit entries to the receivers of SIGNALBOX_AUDIT_STREAM",
@@ -91,7 +89,6 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
         "acceptance": DatabaseDuty(
             partial(_grant_senders, {}), pause=300.0, message="who sends to whom cannot be granted: %s"
         ),
-        "activity": ActivityCounter(engine),
         "alarms": DatabaseDuty(_care_for_alarms, pause=10.0, message="alarms cannot be recorded: %s"),
         "approvals": DatabaseDuty(approvals.expire, pause=30.0, message="requests cannot be closed: %s"),
         "audit stream": AuditStream(),

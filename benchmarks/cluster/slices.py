@@ -74,7 +74,6 @@ CALLS: dict[str, Call] = {
     "dry run": dry_run,
     "counts of versions": lambda engine: engine.version_figures(DESK),
     "survey": lambda engine: [engine.survey(), engine.live(DESK)],
-    "activity": lambda engine: [engine.activity().count() for _ in range(20)],
     "jobs": work_off,
     "mending": lambda engine: [engine.mend(WORK), engine.sweep(WORK)],
     "export": export,

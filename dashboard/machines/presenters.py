@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from dashboard.shared import charts, counts, version_view
+from dashboard.shared import charts, version_view
 from dashboard.shared.addresses import find_page_address, list_saved_views, parse_number
 from dashboard.shared.counts import (
     Elsewhere,
@@ -161,10 +161,6 @@ class MachinePage:
     def has_timers(self) -> bool:
         declared = any(t.delay for state in self.view.outline.states for t in state.transitions)
         return self.live.timers > 0 or declared
-
-    @cached_property
-    def moved(self) -> dict[str, counts.FormattedCount]:
-        return counts.count_for_machine(self._machine)
 
     # The diagram
 

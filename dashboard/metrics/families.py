@@ -13,7 +13,6 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from dashboard.shared.counts import PLACES
 from machines.alarms.workers import is_alive
-from machines.audit.activity import Activity, Counts
 from machines.engine import Live, QueueStats, Survey
 from machines.patterns import Stats
 
@@ -51,8 +50,8 @@ class Snapshot(Collector):
 
     ``approvals``: machine -> actions that wait for a second person; ``measured``: ms at which statistics were last
     taken. Both are None where the database did not answer, ``measured`` also where nobody has measured yet. ``kept``:
-    background duty -> whether a worker has it. ``activity``, ``people``: None where they cannot be read. ``unwritten``:
-    what waits for the database. ``audit``: number and digest of the head of the audit.
+    background duty -> whether a worker has it. ``unwritten``: what waits for the database. ``audit``: number and digest
+    of the head of the audit.
     """
 
     survey: Survey | None
@@ -61,8 +60,6 @@ class Snapshot(Collector):
     approvals: Mapping[str, int] | None = None
     measured: int | None = None
     kept: Mapping[str, bool] = field(default_factory=dict)
-    activity: Activity | None = None
-    people: Counts | None = None
     unwritten: Mapping[str, Stats] = field(default_factory=dict)
     audit: tuple[int, str] | None = None
 
@@ -79,7 +76,6 @@ class Snapshot(Collector):
         yield from _measure_flow(lives)
         yield _count_refused(lives)
         yield _compile_failures(lives)
-        yield from _measure_activity(self.activity, self.people)
         yield from self._measure_unwritten()
         yield from self._measure_stored(max((live.now for live in lives), default=self.now))
         yield from _measure_queues(queues)
@@ -120,7 +116,7 @@ class Snapshot(Collector):
 
 def list_families() -> list[Metric]:
     """List every metric, without values."""
-    return list(Snapshot(Survey(), approvals={}, measured=0, activity=Activity({}), people={}, audit=(0, "")).collect())
+    return list(Snapshot(Survey(), approvals={}, measured=0, audit=(0, "")).collect())
 
 
 def list_series(family: Metric) -> list[str]:
@@ -206,22 +202,6 @@ def _compile_failures(lives: list[Live]) -> Metric:
     for live in lives:
         family.add_metric([live.machine], live.compile_failures)
     return family
-
-
-def _measure_activity(activity: Activity | None, people: Counts | None) -> Iterator[Metric]:
-    """Count activity in the current UTC day, week and month: the figures fall to zero when the next one begins."""
-    if activity is not None:
-        about = "Unique instances that changed state."
-        moved = _make_gauge("instances_moved", about, labels=["machine", "period"])
-        for name, counts in activity.by_machine.items():
-            for period, count in counts.items():
-                moved.add_metric([name, period], count.number)
-        yield moved
-    if people is not None:
-        operators = _make_gauge("operators_active", "Unique people who took an action.", labels=["period"])
-        for period, count in people.items():
-            operators.add_metric([period], count.number)
-        yield operators
 
 
 def _measure_queues(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hmac
 import logging
 import time
-from collections.abc import Callable
-from typing import TypeVar
 
 from django.db import Error
 from django.db.models import Count
@@ -17,11 +15,10 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 
 from dashboard.live.hub.hub import sockets
 from machines.approvals import queries as approval_queries
-from machines.audit.activity import count_people, kept_activity
 from machines.conf import conf
 from machines.connections import get_engine, get_pattern
 from machines.duties import DUTIES
-from machines.engine import EngineUnavailable, SignalboxError
+from machines.engine import EngineUnavailable
 from machines.models import AuditHead, SamplingTurn
 from machines.patterns import Locks
 from machines.people.permissions import EVERYTHING, NOTHING, Scope, scope_of
@@ -29,8 +26,6 @@ from machines.statistics.writing import waiting
 from machines.worker.duties.exclusive_duties import read_lock_holders
 
 from .families import Snapshot, registry
-
-Found = TypeVar("Found")
 
 log = logging.getLogger(__name__)
 
@@ -59,10 +54,8 @@ def read_snapshot(scope: Scope) -> Snapshot:
     survey = get_engine().at_once().survey().only(scope)
     unwritten = waiting()
     kept = {duty: holder is not None for duty, holder in read_lock_holders(get_pattern(Locks), DUTIES).items()}
-    moved = _read_if_possible(lambda: kept_activity(survey.lives))
-    people = _read_if_possible(count_people) if scope.all else None
     stored, head = _read_stored(), _read_head() if scope.all else None
-    return Snapshot(survey, time.time() * 1000, sockets(), *stored, kept, moved, people, unwritten, head)
+    return Snapshot(survey, time.time() * 1000, sockets(), *stored, kept, unwritten, head)
 
 
 def _read_stored() -> tuple[dict[str, int] | None, int | None]:
@@ -81,14 +74,6 @@ def _read_head() -> tuple[int, str] | None:
     try:
         return AuditHead.objects.values_list("number", "digest").first()
     except Error as error:
-        log.warning("metrics: %s", error)
-        return None
-
-
-def _read_if_possible(read: Callable[[], Found]) -> Found | None:
-    try:
-        return read()
-    except SignalboxError as error:
         log.warning("metrics: %s", error)
         return None
 

@@ -1,4 +1,4 @@
-"""All machines together: one search for everything, activity, and statistics."""
+"""All machines together: one search for everything, and statistics."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of, engine_of
 from dashboard.api.framework.schemas import Ms, Out
-from dashboard.shared.errors.redis_outage import AWAY, Panels
-from machines.audit.activity import activity, count_people
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.statistics.series import Series, series
 
@@ -49,46 +47,6 @@ def find(
         "items": hits,
         "more": found.more,
         "incomplete": [rest.of for rest in found.remainders if rest.of in scope and rest.of],
-    }
-
-
-activity_group = Group("activity", "Activity counts.")
-
-
-class CountOut(Out):
-    number: int
-    exact: bool
-    error: float = Field(description="relative standard error of an estimate; 0 where it is exact")
-    begin: Ms = Field(description="where the period begins, UTC")
-
-
-class CountsOut(Out):
-    day: CountOut
-    week: CountOut = Field(description="from Monday")
-    month: CountOut
-
-
-class ActivityOut(Out):
-    moved: CountsOut = Field(description="unique instances that entered a state, of all these machines")
-    machines: dict[str, CountsOut]
-    operators: CountsOut | None = Field(
-        None, description="people who acted; only for accounts that may see every machine"
-    )
-    away: dict[str, str] = Field({}, description=AWAY)
-
-
-@activity_group.get(
-    "/activity", id="getActivity", right="view", answers=ActivityOut, summary="Count active instances and people"
-)
-def get_activity(request: HttpRequest) -> dict[str, Any]:
-    """Count for today, this week and this month (UTC), on the machines the caller may see."""
-    found, panels = activity(list(engine_of(request).machines())), Panels()
-    people = panels.read("operators", count_people, None) if actor_of(request).scope("view").all else None
-    return {
-        "moved": found.moved,
-        "machines": found.by_machine,
-        "operators": people,
-        "away": panels.away,
     }
 
 

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard.alarms.queries import collect_alarms
 from dashboard.models import SavedView
-from dashboard.shared import charts, counts, version_view
+from dashboard.shared import charts, version_view
 from dashboard.shared.addresses import REVISION_DIGITS, parse_number
 from dashboard.shared.counts import count_known, count_states, name_topic, rank_depths, read_depths
 from dashboard.shared.errors.redis_outage import Panels
@@ -96,7 +96,6 @@ def show(request: HttpRequest) -> HttpResponse:
         "workers": survey.workers,
         "workers_shown": survey.workers[:MAX_WORKERS],
         "charts": charts.of_overview(request, own),
-        "active": counts.list_rows(scope, list(survey.lives), panels),
         "system": system,
         "shows_system": lives.keys() >= set(system),
         "system_url": address_with(request.GET, system=None if request.GET.get("system") else "1"),

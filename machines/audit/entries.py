@@ -33,7 +33,6 @@ from machines.catalog import redaction
 from machines.engine import EngineFault, EngineUnavailable, Instance, SignalboxError
 
 from . import chain
-from .activity import count_operator
 from .models import AuditEntry
 from .request_context import request_id
 
@@ -66,8 +65,6 @@ ACTIONS = (
     "group.make", "group.change", "group.rights", "group.delete",
     "grant.make", "grant.change", "grant.delete", "token.change", "token.delete",
 )  # fmt: skip
-NO_ACTIONS = ("explain", "login", "logout", "reveal", "export", "audit", "user", "group", "grant")
-"""These, and what begins with one and a dot, do nothing."""
 DONE, REFUSED, FAILED = AuditEntry.Outcome.values
 SAID = 2000  # characters of an error's message
 PLAIN = ("error", "code", "before", "after", "revision", "version", "replayed")
@@ -179,8 +176,6 @@ def record(
     except Error as error:
         log.error("the audit could not be written (%s): %s", error, json.dumps(_list_facts(entry)))
         return False
-    if outcome == DONE and action.partition(".")[0] not in NO_ACTIONS:
-        count_operator(actor)
     return True
 
 

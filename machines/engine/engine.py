@@ -21,7 +21,6 @@ from .definitions import CompiledDefinition
 from .errors import EngineFault, EngineUnavailable, SignalboxError, UnknownMachine
 from .ids import Claims, Generator, make_instance_id
 from .instances import fire_arguments
-from .instances.activity import Activity
 from .instances.inspection import InspectionMethods
 from .instances.repairs import RepairMethods
 from .instances.replication import Replication
@@ -247,10 +246,6 @@ class Engine(
     def emitted_logs(self) -> EmittedLogs:
         """Return a reader of the logs of what machines emitted, as far as the logs are kept."""
         return EmittedLogs(self._caller, self.keys, self._catalog.count_partitions)
-
-    def activity(self) -> Activity:
-        """Return a reader of how many instances moved on a day, and of how long instances have been in their state."""
-        return Activity(self._caller, self._catalog, self.wakeups.watch_changes(whole=3600.0))
 
     def retirement(self) -> Retirement:
         """Return what lets go of finished instances, and reads those that were archived."""

@@ -215,9 +215,6 @@ class Partition:
         """hash with PX: job or counters of a transfer -> what they became here, so that they are written once."""
         return f"{self.root}:imported:{transfer}"
 
-    moved = Key(":moved", "root of the count of instances that moved: a set and a HyperLogLog for each day")
-    marks = Key(":moved:marks", "hash with PX: state -> ms and id of the last instance that was counted as moved")
-
     def pages(self, run: str) -> str:
         """hash: ``<adder>:<page>`` -> JSON list of a map-reduce run's items."""
         return f"{self.root}:mr:pages:{run}"

@@ -94,13 +94,10 @@ class Cardinality(Pattern):
             raise BadInput(f"days are kept for {self._keep} more; a {period} needs {PERIODS[period]}", code="SB402")
         base.check_whole(n, f"n, with days that are kept for {self._keep} more,", 1, most)
         reply = self._ask("sb_distinct_count", self._root, period, n, base.check_now(at), *_parts(parts))
-        return read_counts(reply[1:])
-
-
-def read_counts(words: Sequence[Any]) -> list[Count]:
-    """Read the reply of ``sb_distinct_count`` behind its status."""
-    rows = zip(words[::3], words[1::3], words[2::3], strict=True)
-    return [Count(int(number), exact == 1, 0.0 if exact == 1 else ERROR, int(begin)) for begin, number, exact in rows]
+        rows = zip(reply[1::3], reply[2::3], reply[3::3], strict=True)
+        return [
+            Count(int(number), exact == 1, 0.0 if exact == 1 else ERROR, int(begin)) for begin, number, exact in rows
+        ]
 
 
 def _part(value: Any) -> str:

@@ -92,7 +92,6 @@ TABLE: dict[str, Case] = {
     "snoozeAlarm": Case("operate", "/alarms/snooze", {"key": ALARM, "minutes": 5, **WHY}, stands="dead"),
     "wakeAlarm": Case("operate", "/alarms/wake", {"key": ALARM}, stands="dead"),
     "search": Case("view", "/search?q=fron", machine=False),
-    "getActivity": Case("view", "/activity", machine=False),
     "countInstances": Case("view", "/machines/door/counts?state=shut"),
     "getProblems": Case("view", f"{HERE}/problems", stands="dead"),
     "listMachines": Case("view", "/machines", machine=False),

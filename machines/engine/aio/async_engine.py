@@ -14,7 +14,6 @@ from machines.engine.definitions.compiled import CompiledDefinition
 from machines.engine.definitions.findings import Finding
 from machines.engine.engine import Data, Engine, GuardSettings
 from machines.engine.errors import SignalboxError
-from machines.engine.instances.activity import Activity
 from machines.engine.instances.inspection import Inspection
 from machines.engine.instances.repairs import HoldOptions, Preview, RepairOptions, Wait
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retired, Retirement
@@ -85,30 +84,6 @@ class AsyncEmittedLogs(AsyncPart[EmittedLogs]):
     async def root(self, place: Place) -> str:
         """Return the root of a place's keys."""
         return await self._call(EmittedLogs.root, place)
-
-
-class AsyncActivity(AsyncPart[Activity]):
-    """The methods of ``Activity``, awaited."""
-
-    async def count(self, *, most: int = 1000, now: int | None = None) -> bool:
-        """Count instances that moved since the last call, in each partition up to ``most``; return whether more are
-        left. One round trip.
-
-        An instance counts on each day on which it entered a state and was still there when it was counted: an instance
-        that is created and deleted in between is missed, and so is the day before where it moves again after midnight.
-        Partitions that did not change since the last call of this object are left out, but for one call in an hour.
-        """
-        return await self._call(Activity.count, most=most, now=now)
-
-    async def count_moved(
-        self, machines: Iterable[str], asked: Sequence[tuple[str, int]], at: int | None = None
-    ) -> list[list[Any]]:
-        """Read how many instances moved: for each partition and each of ``asked``, (period, number of periods), the
-        rows of ``sb_distinct_count`` with the machine and the position in ``asked`` in front.
-
-        Partitions hold different instances, so their counts may be added up.
-        """
-        return await self._call(Activity.count_moved, machines, asked, at)
 
 
 class AsyncRetirement(AsyncPart[Retirement]):
@@ -302,10 +277,6 @@ class AsyncEngine(AsyncCalls):
     def emitted_logs(self) -> AsyncEmittedLogs:
         """Return a reader of the logs of what machines emitted, as far as the logs are kept."""
         return AsyncEmittedLogs(self, Engine.emitted_logs)
-
-    def activity(self) -> AsyncActivity:
-        """Return a reader of how many instances moved on a day, and of how long instances have been in their state."""
-        return AsyncActivity(self, Engine.activity)
 
     def retirement(self) -> AsyncRetirement:
         """Return what lets go of finished instances, and reads those that were archived."""

@@ -7,7 +7,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.instances.presenters import Child, Deadline, Route
-from dashboard.shared import counts
 from dashboard.shared.charts import Chart, Charts, Figure
 from dashboard.shared.counts import PLACES, Depth, Figures, StateCount
 from dashboard.shared.permissions import require
@@ -19,7 +18,6 @@ from machines.engine import Job, Pause, QueueStats, Step, WorkerInfo
 from machines.engine.definitions import FieldOutline
 from machines.instances.forms import TypedForm
 from machines.models import Approval
-from machines.patterns import Count
 from machines.statistics.series import Line, Series
 
 NOW = 1_700_000_000_000  # ms: the page shows the same at any time
@@ -69,14 +67,8 @@ def _make_context() -> dict[str, Any]:
         "may_direct": True,
         "requests": Approval.State.choices,
         "charts": _make_charts(),
-        "active": _make_active(),
         "values": ["MTOB1J", "", 3, 2.5, True, None, [1, "two"], {"deep": {"er": []}}, HOSTILE],
     }
-
-
-def _make_active() -> list[counts.Row]:
-    figures = [Count(0, True, 0.0, NOW), Count(1204, True, 0.0, NOW), Count(1_234_567, False, 0.0081, NOW)]
-    return [counts.Row(kind, [counts.format_count(count) for count in figures]) for kind in ("moved", "people")]
 
 
 def _make_charts() -> Charts:

@@ -19,12 +19,11 @@ from typing import Any
 from machines.engine.aio import async_engine
 from machines.engine.aio.calls import LEFT_OUT
 from machines.engine.engine import Engine
-from machines.engine.instances.activity import Activity
 from machines.engine.instances.retirement import Retirement
 from machines.engine.messages.emitted import EmittedLogs
 
 PATH = Path(async_engine.__file__)
-PARTS: dict[type, str] = {EmittedLogs: "AsyncEmittedLogs", Activity: "AsyncActivity", Retirement: "AsyncRetirement"}
+PARTS: dict[type, str] = {EmittedLogs: "AsyncEmittedLogs", Retirement: "AsyncRetirement"}
 """Classes whose objects methods of ``Engine`` return and that call Redis, and the names of their asynchronous form."""
 OWN = frozenset(["from_url"])  # written by hand in ``calls``
 

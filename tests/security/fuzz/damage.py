@@ -18,7 +18,7 @@ HASHES = [
     *(f"{BOX}:i:{id}" for id in "aaabbbcdefz"), *(f"{YARD}:i:{id}" for id in "pppq"),
     *(f"{BOX}:job:0-{number}" for number in (1, 1, 2, 3, 4, 5, 6)),
     *(f"{BOX}:{name}" for name in ("meta", "meta", "def:1", "def:1", "flow", "q:work:rules", "qs:work")),
-    f"{BOX}:wrong", f"{BOX}:refused", f"{BOX}:floors", f"{BOX}:moved:marks", f"{YARD}:meta", f"{YARD}:def:1",
+    f"{BOX}:wrong", f"{BOX}:refused", f"{BOX}:floors", f"{YARD}:meta", f"{YARD}:def:1",
     "machines", "lock:{p}:last",
     "record:{p}:r:k", "ids:{p}:holders", "ids:{p}:guard", "buffer:{p:0}:marks", "buffer:{p:0}:e:page",
     f"buffer:{{p:0}}:b:{world.NOW}-2", "sm",

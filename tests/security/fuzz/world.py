@@ -145,7 +145,6 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_log_steps": (B, ["1000"]),
     "sb_mend": (B, [AT, "work", "ready", "0"]),
     "sb_migrate": (B, [PLAN, "move", "ann", "why", AT, "a", "b"]),
-    "sb_moved": (B, ["100", "100", "30", AT]),
     "sb_outbox": (Y, ["10", ""]),
     "sb_outcomes": (B, ["read", ":k:1:a:key"]),
     "sb_permitted": ("", ["f1:x"]),

@@ -134,7 +134,6 @@ def test_no_rule_takes_a_call_of_its_own(engine, actor, between):
     instances.get(ann, "order", "o-1")  # the first call of a process asks for more
     between.sent.clear()
     instances.fire(ann, "order", "o-1", "refund")
-    del between.sent["sb_distinct"]  # of the audit: how many people act in a day
     assert between.sent == {"sb_fire": 1}
 
 

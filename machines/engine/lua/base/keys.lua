@@ -48,8 +48,6 @@ function keys.filling(root) return root .. ':filling' end
 function keys.wrong(root) return root .. ':wrong' end
 function keys.staged(root) return root .. ':staged' end
 function keys.imported(root, transfer) return root .. ':imported:' .. transfer end
-function keys.moved(root) return root .. ':moved' end
-function keys.marks(root) return root .. ':moved:marks' end
 function keys.pages(root, run) return root .. ':mr:pages:' .. run end
 function keys.index(root, run) return root .. ':mr:index:' .. run end
 function keys.parts(root, run) return root .. ':mr:parts:' .. run end

@@ -5,7 +5,7 @@ import { changesIn, put, putDepths } from "../shared/dom.js";
 import { find, load, swap } from "../shared/regions.js";
 import { putMachine, updateRows } from "./rows.js";
 
-const REGIONS = ["alarms", "depths", "workers", "active"];
+const REGIONS = ["alarms", "depths", "workers"];
 const ROWS = "machines"; // updated row by row, so that none moves under the pointer
 const NOTE = ["note", "no-note"]; // it moves up while it has a text
 const { topic, hiddenMachines: hidden = "" } = document.querySelector("[data-topic]").dataset;
