@@ -312,7 +312,7 @@ def _draw_version(text: str, folds: frozenset[str], who: str, full: bool) -> tup
     kept = _make_entry(text, diagrams.DRAWING, folds, full)
     if not kept:
         done = offload.run("draw", text, who=who, cpu=DRAWING_CPU, folds=sorted(folds), full=full)
-        kept.append((done.answer, diagrams.index(outline_from(text), folds=folds)))
+        kept.append((done.answer, diagrams.index(outline_from(text), folds=folds, merged=not full)))
     return kept[0]
 
 

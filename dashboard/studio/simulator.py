@@ -443,7 +443,7 @@ def _play(engine: RedactedEngine, machine: str, compiled: CompiledDefinition, po
     """Play the run of a form, with the step that it asks for."""
     name = str(compiled.program["machine"])
     outline = compiled.outline
-    index = diagrams.index(outline, folds=choose_folds(outline))
+    index = diagrams.index(outline, folds=choose_folds(outline), merged=False)
     view = VersionView(name, 0, outline, "", index, "")
     trial = DraftTrial(machine or name, view, Run(), 0, before=post.get("before", ""))
     try:

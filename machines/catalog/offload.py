@@ -137,7 +137,10 @@ def _compare(text: str | bytes) -> dict[str, Any]:
     words = {name: given[name] for name in ("states", "transitions", "renamed")}
     found = merge(outline(given["old"]), outline(given["new"]), **words)
     facts = {"states": found.states, "transitions": found.transitions}
-    return facts | {"svg": diagrams.draw(found.outline).svg, "index": diagrams.index(found.outline)}
+    return facts | {
+        "svg": diagrams.draw(found.outline, merged=False).svg,
+        "index": diagrams.index(found.outline, merged=False),
+    }
 
 
 def _study(text: str | bytes, **wanted: Any) -> dict[str, Any]:

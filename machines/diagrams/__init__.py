@@ -8,6 +8,8 @@ and how the states are nested; ``active(outline, leaves)`` every state that is a
 marks parts on the server, ``standalone(svg)`` brings its own stylesheet and can be opened by itself.
 ``EventWords(outline)`` says the events of a history as the labels do.
 
+``draw`` and ``index`` take ``merged=False`` for a drawing that has each transition by itself, as an editor needs it.
+
 What is in the SVG, and what may be painted on it
 -------------------------------------------------
 Nothing has an inline style or script, all colour comes from ``static/signalbox/admin/diagram.css``; without that
@@ -64,8 +66,8 @@ More classes: states ``initial``, ``final``, ``compound``, ``parallel``, ``regio
 it) and ``folded`` (its inside is not drawn); transitions ``internal`` (no target: the state is not left),
 ``always``, ``after``, ``done`` and ``error`` (what work or states lead to); lines from a history to its ``default``.
 ``data-target`` is absent on an internal transition. ``data-leaves`` stands on every state with states in it: the leaves
-whose counts add up to its own. ``data-transition`` holds several ids where one line of a folded drawing stands for
-several transitions: its flow is their sum.
+whose counts add up to its own. ``data-transition`` holds several ids where one line stands for several
+transitions, those between the same two states: its flow is their sum, its title lists them.
 
 To paint: set ``textContent`` of ``.count`` and ``.flow`` (they start empty, hold seven characters such
 as ``12,345`` or ``+1.2k/s``, and are set in tabular digits), and add or remove these classes, which the

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from machines.engine.definitions import Outline
 
 
-def index(outline: Outline, *, folds: Collection[str] = ()) -> dict[str, Any]:
+def index(outline: Outline, *, folds: Collection[str] = (), merged: bool = True) -> dict[str, Any]:
     """Index the parts of a diagram. ``states``, ``transitions`` and ``queues``: name -> id of its part. ``sums``: state
     -> the leaves whose counts add up to its own. ``parents``: state -> the state around it, or None. ``regions``:
     parallel state -> its regions. ``marks``: id of a mark -> the state it stands on, and those it tells of.
 
-    Of a drawing with folds a state's part is that of the state it is folded into, and transitions that are drawn as one
-    line have the same part; those inside of a folded state have none.
+    Transitions that are drawn as one line have the same part: those between the same two states, unless the drawing is
+    not ``merged``. Of a drawing with folds a state's part is that of the state it is folded into, and transitions
+    inside of a folded state have none.
     """
     tree = Tree(outline)
     states = [state for state in outline.states if state.name in tree.summed]
@@ -32,29 +33,18 @@ def index(outline: Outline, *, folds: Collection[str] = ()) -> dict[str, Any]:
             if state.type == "parallel"
         },
     }
-    if folds:
-        return _index_folded(outline, folds) | structure
-    return _whole(outline, [state.name for state in states]) | _marks(tree) | structure
+    return _list_parts(tree, folds, merged) | structure
 
 
-def _whole(outline: Outline, names: list[str]) -> dict[str, dict[str, Any]]:
-    return {
-        "states": {state.name: state_id(state.index) for state in outline.states if state.name in names},
-        "transitions": {t.id: edge_id(t.id) for state in outline.states for t in state.transitions},
-        "queues": {queue: queue_id(queue) for queue in outline.queues},
-    }
-
-
-def _index_folded(outline: Outline, folds: Collection[str]) -> dict[str, dict[str, Any]]:
-    small = fold(outline, folds)
+def _list_parts(tree: Tree, folds: Collection[str], merged: bool) -> dict[str, dict[str, Any]]:
+    small = fold(tree.outline, folds, merged=merged)
     ids = {state.name: state_id(state.index) for state in small.outline.states}
     drawn = [transition.id for state in small.outline.states for transition in state.transitions]
-    summed = Tree(outline).summed
     return {
-        "states": {name: ids[shown] for name, shown in small.shown.items() if name in summed},
+        "states": {name: ids[shown] for name, shown in small.shown.items() if name in tree.summed},
         "transitions": {member: edge_id(id) for id in drawn for member in small.members.get(id, (id,))},
         "queues": {queue: queue_id(queue) for queue in small.outline.queues},
-    } | _marks(Tree(small.outline, outline))
+    } | _marks(Tree(small.outline, tree.outline))
 
 
 def _marks(tree: Tree) -> dict[str, dict[str, tuple[str, list[str]]]]:

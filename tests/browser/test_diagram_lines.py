@@ -174,6 +174,25 @@ def test_lines_show_their_counts_alone_where_their_labels_cannot_be_read(page, o
     assert label.evaluate(shown) == "visible"
 
 
+def test_a_line_of_several_transitions_counts_them_all_and_lists_each(page, engine, db):
+    ways = {f"pay_by_{way}": {"target": "Paid"} for way in ("card", "transfer", "invoice", "voucher")}
+    states = {"Open": {"on": ways}, "Paid": {"on": {"reopen": "Open"}}}
+    engine.publish({"id": "till", "initial": "Open", "states": states})
+    engine.create("till", "T-1", {})
+    page.goto("/machines/till/")
+    is_live(page)
+    line = page.locator(".sb-diagram [data-source='Open'].transition")
+    expect(line).to_have_count(1)
+    expect(line.locator(".event")).to_contain_text("pay_by_card +3")
+    for event in ("pay_by_card", "reopen", "pay_by_invoice"):
+        engine.fire("till", "T-1", event)
+    expect(line.locator(".flow")).to_have_text("2")
+    line.locator(".event").click()
+    expect(page.locator(f"{BOX} b")).to_have_text("4 transitions: Open → Paid")
+    expect(page.locator(f"{BOX} p")).to_have_text([f"t{n}: {way}" for n, way in enumerate(ways, 1)])
+    expect(page.locator(f"{BOX} a")).to_have_text("Instances in its target")
+
+
 def test_a_small_diagram_has_no_map(page, order):
     page.goto(MACHINE)
     expect(page.locator("[data-minimap], [data-jump]")).to_have_count(0)

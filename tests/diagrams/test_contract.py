@@ -11,7 +11,7 @@ import pytest
 from machines import diagrams
 from machines.engine.definitions import outline
 
-from .samples import example, parsed, texts
+from .samples import example, one_state, parsed, texts
 
 
 @cache
@@ -162,3 +162,47 @@ def test_a_drawing_stands_alone_with_its_stylesheet_in_both_colour_schemes() -> 
     assert alone.startswith('<?xml version="1.0" encoding="UTF-8"?>\n<svg ')
     assert "color-scheme: light dark" in alone
     assert parsed(alone)["state-2"].get("data-state") == "Waiting"
+
+
+def test_transitions_between_the_same_states_are_one_line_that_lists_them() -> None:
+    on = {
+        "pay_by_card": {"target": "B", "guard": "x > 3"},
+        "pay_by_transfer": {"target": "B", "actions": {"set": {"x": "x + 1"}}},
+        "pay_in_cash": "B",
+        "waive": {"target": "B", "guard": "x < 9"},
+        "cancel": [{"target": "C", "guard": "x > 1"}, {"target": "C"}],
+        "hold": "C",
+    }
+    made = one_state(on=on)
+    drawn = parsed(diagrams.draw(made).svg)
+    assert [part.get("data-transition") for part in drawn.values() if part.get("data-transition")] == [
+        "t1 t2 t3 t4",
+        "t5 t6 t7",
+    ]
+    assert texts(drawn["edge-t1"], "event") == ["pay_by_card +3…"], "counted where all are too long"
+    assert texts(drawn["edge-t5"], "event") == ["cancel, hold"]
+    title = "".join(part.text or "" for part in drawn["edge-t1"] if part.tag.endswith("title"))
+    assert title.split("\n") == [
+        "4 transitions: A → B",
+        "t1: pay_by_card [x > 3]",
+        "t2: pay_by_transfer / x = x + 1",
+        "t3: pay_in_cash",
+        "t4: waive [x < 9]",
+    ]
+    found = diagrams.index(made)["transitions"]
+    assert found == dict.fromkeys(["t1", "t2", "t3", "t4"], "edge-t1") | dict.fromkeys(["t5", "t6", "t7"], "edge-t5")
+
+
+@pytest.mark.parametrize("wanted", [{"merged": False}, {"full": True}])
+def test_an_editor_and_full_labels_have_a_line_for_each_transition(wanted: dict[str, bool]) -> None:
+    made = one_state(on={"go": "B", "run": "B"})
+    assert {"edge-t1", "edge-t2"} <= parsed(diagrams.draw(made, **wanted).svg).keys()
+    assert diagrams.index(made, merged=False)["transitions"] == {"t1": "edge-t1", "t2": "edge-t2"}
+
+
+def test_a_line_of_transitions_of_one_kind_keeps_its_class() -> None:
+    drawn = parsed(diagrams.draw(one_state(after={"5s": "B", "9s": "C"}, on={"go": "B", "run": "B"})).svg)
+    assert [part.get("class") for id, part in drawn.items() if id.startswith("edge-t")] == [
+        "edge transition",
+        "edge transition after",
+    ]

@@ -188,7 +188,9 @@ def test_the_top_level_shows_states_whole_and_what_leads_between_them() -> None:
     assert folded.get("class") == "node state parallel folded"
     assert texts(folded, "detail") == ["3 regions, 13 states"]
     assert json.loads(folded.get("data-leaves", ""))[0] == "Picking"
-    assert edge(drawn, "On hold", "resume").get("data-target") == "Fulfilling", "the history it leads to is inside"
+    assert edge(drawn, "On hold", "resume, after 90 s").get("data-target") == "Fulfilling", (
+        "the history it leads to is inside"
+    )
     assert {part.get("data-source") for part in drawn.values()} <= {None, "Paying", "Fulfilling", "On hold"}
     assert not [id for id in drawn if id.startswith("queue-")]
 

@@ -53,7 +53,7 @@ def test_any_chart_can_be_drawn_with_any_of_its_states_folded(definition: dict, 
     if diagrams.foldable(made):
         choices.append(data.draw(st.frozensets(st.sampled_from(diagrams.foldable(made)))))
     for folds in choices:
-        small = fold(made, folds).outline
+        small = fold(made, folds, merged=True).outline
         tree = Tree(small, made)
         assert faults(tree, levels.lay_out(tree)) == []
         ids = parsed(diagrams.draw(made, folds=folds).svg).keys()

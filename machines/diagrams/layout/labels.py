@@ -134,8 +134,15 @@ def short_lines(transition: TransitionOutline, state: StateOutline) -> list[Line
     guard = guard_text(transition, state)
     signs = ["clock"] if transition.cause == "after" else []
     signs += ["else" if guard == ELSE else "condition"] if guard else []
-    text = shorten(event_text(transition, state), EVENT_COLUMNS)
-    return [Line("event", text, " ".join(signs), more=bool(transition.actions))]
+    return [Line("event", _count_events(transition, state), " ".join(signs), more=bool(transition.actions))]
+
+
+def _count_events(transition: TransitionOutline, state: StateOutline) -> str:
+    """Return the events; of more than there is room for, the first and the number of the others: ``pay +3``."""
+    text, rest = event_text(transition, state), len(transition.events) - 1
+    if transition.cause == "after" or rest < 1 or columns(drawable(text)) <= EVENT_COLUMNS:
+        return shorten(text, EVENT_COLUMNS)
+    return f"{shorten(_event(transition.events[0], transition.source), EVENT_COLUMNS - len(f' +{rest}'))} +{rest}"
 
 
 def transition_title(transition: TransitionOutline, state: StateOutline) -> str:
@@ -151,6 +158,21 @@ def transition_title(transition: TransitionOutline, state: StateOutline) -> str:
             *actions,
         ]
     )
+
+
+def group_title(source: str, targets: Sequence[str], found: Iterable[tuple[TransitionOutline, StateOutline]]) -> str:
+    """List the transitions that one line stands for."""
+    lines = [
+        " ".join(
+            filter(
+                None,
+                [f"{each.id}: {event_text(each, state)}", guard_text(each, state), *map("/ {}".format, each.actions)],
+            )
+        )
+        for each, state in found
+    ]
+    where = f"{source} → {' and '.join(targets)}" if targets else f"{source}, not left"
+    return _title([f"{len(lines)} transitions: {where}", *lines])
 
 
 def guard_text(transition: TransitionOutline, state: StateOutline) -> str:

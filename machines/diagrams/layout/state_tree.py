@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from .labels import Line, event_text, state_details, timer_text
+from .labels import Line, event_text, group_title, guard_text, state_details, timer_text
 
 if TYPE_CHECKING:
     from machines.engine.definitions import Outline, StateOutline, TransitionOutline
@@ -148,11 +148,13 @@ def _at(tree: Tree, names: Iterable[str], level: Container[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """``shown``: state -> the state it is shown as. ``members``: a line's transition -> all that it stands for."""
+    """``shown``: state -> the state it is shown as. ``members``: transition of a line that stands for several -> all of
+    these; ``titles``: -> the text that lists them."""
 
     outline: Outline
     shown: dict[str, str]
     members: dict[str, tuple[str, ...]]
+    titles: dict[str, str]
 
 
 def foldable(outline: Outline) -> tuple[str, ...]:
@@ -175,16 +177,20 @@ def effective(outline: Outline, folds: Collection[str]) -> frozenset[str]:
     return frozenset(name for name in known if not any(above in known for above in list(tree.ancestors(name))[1:]))
 
 
-def fold(outline: Outline, folds: Collection[str]) -> Folded:
-    return _Folding(Tree(outline), effective(outline, folds)).build()
+def fold(outline: Outline, folds: Collection[str], *, merged: bool) -> Folded:
+    """Fold states. ``merged``: transitions from one state to the same target become one line, also where nothing is
+    folded."""
+    return _Folding(Tree(outline), effective(outline, folds), merged).build()
 
 
 class _Folding:
-    def __init__(self, tree: Tree, folds: frozenset[str]) -> None:
+    def __init__(self, tree: Tree, folds: frozenset[str], merged: bool) -> None:
         self._tree = tree
         self._folds = folds
+        self._merged = merged
         self._shown = {state.name: self._shown_as(state) for state in tree.outline.states}
         self._members: dict[str, tuple[str, ...]] = {}
+        self._titles: dict[str, str] = {}
 
     def _shown_as(self, state: StateOutline) -> str:
         return next((above for above in self._tree.ancestors(state.name) if above in self._folds), state.name)
@@ -193,41 +199,68 @@ class _Folding:
         outline = self._tree.outline
         states = tuple(self._state(state) for state in outline.states if self._shown[state.name] == state.name)
         fed = {queue for state in states for queue in (*(invoke.queue for invoke in state.invokes), *state.enqueues)}
-        queues = tuple(queue for queue in outline.queues if queue in fed)
-        small = replace(outline, states=states, initial=self._shown[outline.initial], queues=queues)
-        return Folded(small, self._shown, self._members)
+        queues = tuple(queue for queue in outline.queues if queue in fed or not self._folds)
+        initial = self._shown.get(outline.initial, outline.initial)
+        small = replace(outline, states=states, initial=initial, queues=queues)
+        return Folded(small, self._shown, self._members, self._titles)
 
     def _state(self, state: StateOutline) -> StateOutline:
         """Fold a state: only the lines that leave it are left."""
         if state.name in self._folds:
             bare = replace(state, entry=(), exit=(), invokes=(), enqueues=(), initial=(), children=())
             return replace(bare, transitions=tuple(self._leaving(state)))
-        moved = tuple(self._move_ends(transition, state, state.name) for transition in state.transitions)
+        own = [(transition, state) for transition in state.transitions]
+        if self._merged:
+            moved = tuple(self._merge(own, state.name))
+        else:
+            moved = tuple(self._move_ends(transition, state, state.name) for transition, state in own)
         initial = tuple(dict.fromkeys(self._shown[name] for name in state.initial if name in self._shown))
         return replace(state, transitions=moved, initial=initial)
 
     def _leaving(self, folded: StateOutline) -> Iterator[TransitionOutline]:
+        inside = [(each, state) for state in (folded, *self._tree.below(folded)) for each in state.transitions]
+        leaving = [(each, state) for each, state in inside if set(self._targets(each)) - {folded.name}]
+        return self._merge(leaving, folded.name)
+
+    def _merge(
+        self, found: Iterable[tuple[TransitionOutline, StateOutline]], source: str
+    ) -> Iterator[TransitionOutline]:
+        """Merge the transitions that have the same targets."""
         ways: dict[tuple[str, ...], list[tuple[TransitionOutline, StateOutline]]] = {}
-        for state in (folded, *self._tree.below(folded)):
-            for transition in state.transitions:
-                targets = self._targets(transition)
-                if set(targets) - {folded.name}:
-                    ways.setdefault(targets, []).append((transition, state))
-        for found in ways.values():
-            yield self._one(found, folded.name)
+        for transition, state in found:
+            ways.setdefault(self._targets(transition), []).append((transition, state))
+        for same in ways.values():
+            yield self._one(same, source)
 
     def _one(self, found: list[tuple[TransitionOutline, StateOutline]], source: str) -> TransitionOutline:
         first = self._move_ends(*found[0], source)
         if len(found) == 1:
             return first
         self._members[first.id] = tuple(transition.id for transition, _ in found)
+        self._titles[first.id] = group_title(source, first.targets, found)
         events = tuple(dict.fromkeys(event_text(transition, state) for transition, state in found))
-        return replace(first, events=events, guard_text=None, actions=(), description="", delay="", cause="on")
+        guards = [guard_text(transition, state)[1:-1] for transition, state in found]
+        causes = {transition.cause for transition, _ in found} - {"after"}  # its text has the delay
+        return replace(
+            first,
+            events=events,
+            guard_text=" or ".join(dict.fromkeys(guards)) if all(guards) else None,
+            actions=tuple(dict.fromkeys(action for transition, _ in found for action in transition.actions)),
+            description="",
+            delay="",
+            cause=causes.pop() if len(causes) == 1 and len({each.cause for each, _ in found}) == 1 else "on",
+        )
 
     def _move_ends(self, transition: TransitionOutline, state: StateOutline, source: str) -> TransitionOutline:
         targets = self._targets(transition)
-        delay = timer_text(transition, state)
-        return replace(transition, source=source, target=next(iter(targets), None), targets=targets, delay=delay)
+        return replace(
+            transition,
+            source=source,
+            target=next(iter(targets), None),
+            targets=targets,
+            delay=timer_text(transition, state),
+            guard_text=guard_text(transition, state)[1:-1] or None,
+        )
 
     def _targets(self, transition: TransitionOutline) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self._shown[name] for name in transition.targets if name in self._shown))

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from machines.diagrams.layout import labels
 from machines.diagrams.layout.curves import Box
 from machines.diagrams.layout.dot import dot
-from machines.diagrams.layout.labels import drawable, state_name
+from machines.diagrams.layout.labels import drawable, state_name, transition_title
 from machines.diagrams.layout.levels import FUEL, lay_out
 from machines.diagrams.layout.routes import Wire
-from machines.diagrams.layout.state_tree import Tree, fold
+from machines.diagrams.layout.state_tree import Folded, Tree, fold
 from machines.diagrams.part_names import fold_id, mark_id, queue_id, start_id, state_id
 
 from .elements import OUTLINED, Element, element, serialize, text, title
@@ -34,7 +34,7 @@ from .nodes import (
 if TYPE_CHECKING:
     from machines.engine.definitions import Outline, StateOutline
 
-DRAWING = 7
+DRAWING = 8
 """Number of the way diagrams are drawn; kept with each cached SVG, so that a new way redraws the old ones."""
 
 FOLDED_FUEL = FUEL // 4  # a drawing that a person waits for
@@ -59,24 +59,23 @@ class Diagram:
         return dot(self.outline)
 
 
-def draw(outline: Outline, *, folds: Collection[str] = (), full: bool = False) -> Diagram:
+def draw(outline: Outline, *, folds: Collection[str] = (), full: bool = False, merged: bool = True) -> Diagram:
     """Lay the machine out and draw it, each state named in ``folds`` with its inside folded away.
 
     ``full``: guards and actions are written at the lines; otherwise lines have the event and signs for the rest.
+    ``merged``: transitions between the same two states are one line, unless it is ``full``.
 
     Takes milliseconds; a definition Graphviz cannot place, some seconds, and a folded one a second.
     """
-    if not folds:
-        return Diagram(_Drawing(Tree(outline, full=full), {}, FUEL).svg(), outline)
-    small = fold(outline, folds)
-    drawing = _Drawing(Tree(small.outline, outline, full=full), small.members, FOLDED_FUEL)
-    return Diagram(drawing.svg(), small.outline)
+    small = fold(outline, folds, merged=merged and not full)
+    drawing = _Drawing(Tree(small.outline, outline, full=full), small, FOLDED_FUEL if folds else FUEL)
+    return Diagram(drawing.svg(), small.outline if folds else outline)
 
 
 class _Drawing:
-    def __init__(self, tree: Tree, members: dict[str, tuple[str, ...]], fuel: int) -> None:
+    def __init__(self, tree: Tree, folded: Folded, fuel: int) -> None:
         self._outline = tree.outline
-        self._members = members
+        self._folded = folded
         self._tree = tree
         self._layout = lay_out(tree, fuel)
 
@@ -141,8 +140,10 @@ class _Drawing:
         first = line[0]
         paths = [(wire.id, self._layout.curves[wire.id]) for wire in line]
         if first.transition is not None and first.source is not None:
-            members = self._members.get(first.transition.id, (first.transition.id,))
-            draw_transition(group, first, first.transition, first.source, paths, members)
+            id = first.transition.id
+            members = self._folded.members.get(id, (id,))
+            said = self._folded.titles.get(id) or transition_title(first.transition, first.source)
+            draw_transition(group, first, first.transition, first.source, paths, members, said)
         elif first.kind == "feeds":
             draw_feed(group, first, paths[0][1])
         else:

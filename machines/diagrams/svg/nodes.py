@@ -16,7 +16,6 @@ from machines.diagrams.layout.labels import (
     state_name,
     state_title,
     transition_kind,
-    transition_title,
 )
 from machines.diagrams.layout.routes import Wire
 from machines.diagrams.layout.state_tree import Tree
@@ -217,12 +216,11 @@ def draw_transition(
     state: StateOutline,
     paths: list[tuple[str, Curve]],
     members: tuple[str, ...],
+    said: str,
 ) -> None:
     """Draw a group for all lines of a transition: ``wire``, which carries the label, and one for each further target.
-    ``members``: the transitions it stands for, itself alone but in a folded drawing.
 
-
-    ``members``: the transitions it stands for, itself alone but in a folded drawing.
+    ``members``: the transitions it stands for, itself alone or those that are drawn as one; ``said``: its title.
     """
     (id, path), *further = paths
     group = element(
@@ -235,7 +233,7 @@ def draw_transition(
         data_target=" ".join(drawable(target) for target in transition.targets) or None,
         data_events=" ".join(drawable(event) for event in transition.events),
     )
-    title(group, transition_title(transition, state))
+    title(group, said)
     _arrow(group, path)
     _label(group, wire, path.label or path.points[len(path.points) // 2])
     for id, path in further:
