@@ -13,7 +13,7 @@ from dashboard.shared import version_view
 from dashboard.shared.addresses import find_page_address
 from dashboard.shared.redacted_engine import RedactedEngine
 from dashboard.shared.version_view import Overlay, VersionView, link_folds
-from machines.diagrams import state_id
+from machines.diagrams import GROUP, state_id
 from machines.engine import Instance, Live, Problem
 from machines.engine.definitions import Outline, StateOutline, TransitionOutline, durations
 from machines.engine.definitions.reading.machine_settings import TRANSITION
@@ -37,22 +37,29 @@ def draw_machine(
 ) -> SafeString:
     """Draw the figures of a mode on states, lines and queues.
 
-    A state links to the list filtered by it; a line links to the instances in its target that came by it, the
-    latest first; where the machine does not index transitions, to all in its target. A state
-    with substates has their sum. In a folded diagram a line has the flow of all transitions it stands for. Marks are
+    A state links to the list filtered by it, a group to the drawing with it folded or not; a line links to the
+    instances in its target that came by it, the latest first; where the machine does not index transitions, to all in
+    its target. A state with substates has their sum. A line has the flow of all transitions it stands for. Marks are
     shown in every mode. ``in_error``: state -> instances in error; ``bare``: no links, for a file; ``search``: other
     terms of the list, which the links keep; ``partial``: the counts are lower bounds; ``rates``: for a mode that shows
     rates; ``coverage``: for the mode of tests.
     """
     reading = diagram_modes.read_figures(mode, view, live, in_error or {}, rates or TransitionRates(), coverage)
-    overlay = Overlay()
-    counts = view.outline.sum_counts(live.counts)
+    overlay, groups = Overlay(), _list_groups(view)
+
+    def make_address(terms: Mapping[str, str]) -> str:
+        return _make_address(view, mode, state=chosen, **(version_view.NO_VIEW | dict(terms)))
+
+    counts = view.drawn.sum_counts(live.counts)
     for state, part in _list_visible_states(view):
         overlay.counts[part] = reading.states.get(state, "") + ("+" if partial and mode is DEFAULT else "")
         kept = dict(search or {})
-        overlay.links[part] = (
-            _filter(view, mode, **kept) if state == chosen else _make_state_url(view, mode, state, kept)
-        )
+        if state in groups:
+            overlay.links[part] = f"{make_address(view.toggle_fold(state))}#{part}"
+        else:
+            overlay.links[part] = (
+                _filter(view, mode, **kept) if state == chosen else _make_state_url(view, mode, state, kept)
+            )
         overlay.names[part] = _link_label(state, counts[state], mode, reading)
         if counts[state]:
             overlay.mark(part, "occupied")
@@ -63,9 +70,7 @@ def draw_machine(
     _draw_lines(view, overlay, mode, reading)
     _draw_queues(view, overlay, live.queues, reading)
     _draw_marks(view, overlay, mode, reading)
-    link_folds(
-        view, overlay, lambda terms: _make_address(view, mode, state=chosen, **(version_view.NO_VIEW | dict(terms)))
-    )
+    link_folds(view, overlay, make_address)
     if bare:
         overlay.links = {}
     return overlay.draw_on(view.svg)
@@ -100,6 +105,11 @@ def _make_state_url(view: VersionView, mode: Mode, state: str, kept: Mapping[str
     return _filter(view, mode, **{**wanted, "state": state})
 
 
+def _list_groups(view: VersionView) -> set[str]:
+    """List the groups that are drawn: no list is filtered by one."""
+    return {state.name for state in view.drawn.states if state.type == GROUP}
+
+
 def _draw_marks(view: VersionView, overlay: Overlay, mode: Mode, reading: ModeFigures) -> None:
     """Link each mark to the instances it counts, or to the drawing that unfolds them."""
     for id, (state, of) in view.index["marks"].items():
@@ -124,7 +134,7 @@ def _list_transitions(view: VersionView) -> Iterator[tuple[StateOutline, Transit
 
 def _list_visible_states(view: VersionView) -> Iterator[tuple[str, str]]:
     """Yield the states that have a part of their own in the diagram; folded ones do not."""
-    for state in view.outline.states:
+    for state in view.drawn.states:
         if view.index["states"].get(state.name) == state_id(state.index):
             yield state.name, state_id(state.index)
 

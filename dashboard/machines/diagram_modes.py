@@ -149,7 +149,7 @@ def read_figures(
     """Compute the current figures. ``in_error``: state -> instances in error; ``rates``: for a ``moving`` mode;
     ``coverage``: for the mode of tests."""
     found = ModeFigures(mode)
-    failing = dict.fromkeys((state.name for state in view.outline.states), 0) | dict(in_error)
+    failing = view.drawn.sum_counts(in_error) | dict(in_error)
     if mode is MODES["failures"]:
         figures: Mapping[str, float] = failing
     elif mode is MODES["tests"]:
@@ -237,7 +237,7 @@ MARKS = {"late": ("▲", "over service level"), "failing": ("✕", "in error")}
 
 
 def count_instances(view: VersionView, live: Live) -> dict[str, float]:
-    return dict(view.outline.sum_counts(live.counts))
+    return dict(view.drawn.sum_counts(live.counts))
 
 
 def read_ages(view: VersionView, live: Live) -> dict[str, float]:
@@ -417,7 +417,7 @@ class TransitionRates:
 
 def read_rates(view: VersionView, live: Live, panels: Panels) -> TransitionRates:
     """Read the rates of a version. Statistics that cannot be read are left out: the page goes on without them."""
-    exits, around = list_exits(view.outline)
+    exits, around = list_exits(view.drawn)
     try:
         flow = panels.read("rates", lambda: statistics.recent_flow(live), None)
     except SignalboxError as error:

@@ -164,8 +164,8 @@ def _describe_instance(one: Instance | SignalboxError) -> dict[str, Any] | None:
 def diagram(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer the diagram of a version, to download or embed.
 
-    ``?version=N``, else the current one; ``&view=top`` or ``&fold=a,b``; ``&mode=age`` with the figures of that
-    mode; ``&labels=short`` without guards and actions.
+    ``?version=N``, else the current one; ``&view=top``, ``&view=groups`` or ``&fold=a,b``; ``&mode=age`` with
+    the figures of that mode; ``&labels=short`` without guards and actions.
     """
     view = version_view.load_version(
         machine,

@@ -35,6 +35,8 @@ MAX_CACHED_DRAWINGS = 32  # folded diagrams in the cache of a process
 DRAWING_CPU = 5.0  # seconds of processor time that one may take
 NO_VIEW = {"view": None, "fold": None}  # the terms of an address that say how a machine is drawn
 TOP = "*"  # every state of the top level is folded
+GROUPS = "groups:"  # before the folds of a drawing with groups of states
+NONE = "-"  # the folds of an address where no group is folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ class VersionView:
     """Holds a version. ``index`` maps states, transitions and queues to the ids of their parts in ``svg``.
 
     ``folds``: the states that are folded in the diagram; ``foldable``: all that could be, ``top`` those of the top
-    level. ``chosen``: the address names the version; otherwise it is the current one, with the instances of all.
+    level. ``groups``: the outline with its states in groups, where that is offered, ``is_grouped`` where it is drawn.
+    ``chosen``: the address names the version; otherwise it is the current one, with the instances of all.
     """
 
     machine: str
@@ -78,6 +81,13 @@ class VersionView:
     foldable: tuple[str, ...] = ()
     top: frozenset[str] = frozenset()
     chosen: bool = False
+    groups: Outline | None = None
+    is_grouped: bool = False
+
+    @property
+    def drawn(self) -> Outline:
+        """Return the outline that is drawn: with its states in groups, or as it is."""
+        return self.groups if self.groups and self.is_grouped else self.outline
 
     @property
     def is_mirror(self) -> bool:
@@ -95,11 +105,14 @@ class VersionView:
         return self.terms_of(self.folds)
 
     def terms_of(self, folds: Collection[str]) -> dict[str, str]:
-        """Return ``?view=top`` if it fits, else ``?fold=`` with names in the order of the definition."""
-        kept = diagrams.effective(self.outline, folds)
+        """Return ``?view=top`` if it fits, else ``?fold=`` with names in the order of the definition; of groups,
+        ``?view=groups``."""
+        kept = diagrams.effective(self.drawn, folds)
+        names = ",".join(_fold_name(state) for state in self.drawn.states if state.name in kept)
+        if self.is_grouped:
+            return {"view": "groups"} | ({} if kept == self.top else {"fold": names or NONE})
         if kept and kept == self.top:
             return {"view": "top"}
-        names = ",".join(_fold_name(state) for state in self.outline.states if state.name in kept)
         return {"fold": names} if names else {}
 
     @property
@@ -110,7 +123,9 @@ class VersionView:
     @property
     def views(self) -> list[tuple[str, dict[str, str]]]:
         """List the other diagrams of the version: a label, and the terms."""
-        whole = [("All states", {})] if self.folds else []
+        whole: list[tuple[str, dict[str, str]]] = [("All states", {})] if self.folds or self.is_grouped else []
+        if self.groups:
+            return whole + ([] if self.is_grouped and self.folds == self.top else [("Groups", {"view": "groups"})])
         return whole + ([("Top level", self.terms_of(self.top))] if self.top and self.folds != self.top else [])
 
     def toggle_fold(self, state: str) -> dict[str, str]:
@@ -222,7 +237,9 @@ def _is_open(descriptor: str) -> bool:
 
 
 def read_folds(query: Mapping[str, str]) -> str:
-    """Read the folds of an address for ``load_version``: ``?view=top`` or ``?fold=a,b``."""
+    """Read the folds of an address for ``load_version``: ``?view=top``, ``?fold=a,b`` or ``?view=groups``."""
+    if query.get("view") == "groups":
+        return GROUPS + query.get("fold", TOP)
     return TOP if query.get("view") == "top" else query.get("fold", "")
 
 
@@ -235,15 +252,19 @@ def load_version(machine: str, version: int, *, fold: str = "", who: str = "", f
     found = get_version(machine, version)
     text = json.dumps(found.definition)
     whole, fingerprint = outline_from(text), f"{found.digest}-{diagrams.DRAWING}"
-    foldable, top = _read_foldable(text)
-    folds = _parse_folds(whole, foldable, top, fold) if fold else frozenset()
-    if not folds and not full:
-        return VersionView(
-            machine, version, whole, found.svg, _make_index(text), fingerprint, foldable=foldable, top=top
-        )
-    svg, index = _draw_version(text, folds, who, full)
-    named = hashlib.sha256("\n".join([str(full), *sorted(folds)]).encode()).hexdigest()[:16]
-    return VersionView(machine, version, whole, svg, index, f"{fingerprint}-{named}", folds, foldable, top)
+    groups = _group(text)
+    grouped = groups is not None and fold.startswith(GROUPS)
+    drawn = groups if groups and grouped else whole
+    foldable, top = _read_foldable(text, grouped)
+    folds = _parse_folds(drawn, foldable, top, fold.removeprefix(GROUPS) if grouped else fold) if fold else frozenset()
+    svg, index = found.svg, _make_index(text)
+    if folds or full or grouped:
+        svg, index = _draw_version(text, folds, who, full, grouped)
+        named = hashlib.sha256("\n".join([str((full, grouped)), *sorted(folds)]).encode()).hexdigest()[:16]
+        fingerprint = f"{fingerprint}-{named}"
+    return VersionView(
+        machine, version, whole, svg, index, fingerprint, folds, foldable, top, groups=groups, is_grouped=grouped
+    )
 
 
 def load_versions(wanted: Mapping[str, int]) -> dict[str, VersionView]:
@@ -289,8 +310,13 @@ def _make_index(text: str) -> dict[str, dict[str, Any]]:
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def _read_foldable(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    whole = outline_from(text)
+def _group(text: str) -> Outline | None:
+    return diagrams.group_by_prefix(outline_from(text))
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _read_foldable(text: str, grouped: bool) -> tuple[tuple[str, ...], frozenset[str]]:
+    whole = (_group(text) if grouped else None) or outline_from(text)
     return diagrams.foldable(whole), diagrams.top_level(whole)
 
 
@@ -307,17 +333,23 @@ def _fold_name(state: StateOutline) -> str:
     return str(state.index) if "," in state.name else state.name
 
 
-def _draw_version(text: str, folds: frozenset[str], who: str, full: bool) -> tuple[str, dict[str, dict[str, Any]]]:
+def _draw_version(
+    text: str, folds: frozenset[str], who: str, full: bool, grouped: bool
+) -> tuple[str, dict[str, dict[str, Any]]]:
     """Draw a folded diagram, or one with full labels, once per process, in a helper process in limited time."""
-    kept = _make_entry(text, diagrams.DRAWING, folds, full)
+    kept = _make_entry(text, diagrams.DRAWING, folds, full, grouped)
     if not kept:
-        done = offload.run("draw", text, who=who, cpu=DRAWING_CPU, folds=sorted(folds), full=full)
-        kept.append((done.answer, diagrams.index(outline_from(text), folds=folds, merged=not full)))
+        wanted = {"folds": sorted(folds), "full": full, "grouped": grouped}
+        done = offload.run("draw", text, who=who, cpu=DRAWING_CPU, **wanted)
+        drawn = (_group(text) if grouped else None) or outline_from(text)
+        kept.append((done.answer, diagrams.index(drawn, folds=folds, merged=not full)))
     return kept[0]
 
 
 @lru_cache(maxsize=MAX_CACHED_DRAWINGS)
-def _make_entry(text: str, way: int, folds: frozenset[str], full: bool) -> list[tuple[str, dict[str, dict[str, Any]]]]:
+def _make_entry(
+    text: str, way: int, folds: frozenset[str], full: bool, grouped: bool
+) -> list[tuple[str, dict[str, dict[str, Any]]]]:
     """Return the cache entry of a diagram, empty at first. ``way``: the version of the drawing code."""
     return []
 
@@ -392,7 +424,7 @@ class _OverlayWriter:
 
 def link_folds(view: VersionView, overlay: Overlay, address: Address) -> None:
     """Add the links that fold and unfold states."""
-    for state in view.outline.states:
+    for state in view.drawn.states:
         if state.name in view.foldable:
             part = fold_id(state.index)
             overlay.links[part] = f"{address(view.toggle_fold(state.name))}#{part}"
@@ -401,7 +433,7 @@ def link_folds(view: VersionView, overlay: Overlay, address: Address) -> None:
 def find_state_parts(view: VersionView, configuration: Iterable[str]) -> list[str]:
     """Return the ids of the parts for the states that are active when these leaves are."""
     states = view.index["states"]
-    return list(dict.fromkeys(states[name] for name in active(view.outline, configuration) if name in states))
+    return list(dict.fromkeys(states[name] for name in active(view.drawn, configuration) if name in states))
 
 
 def find_transition_parts(view: VersionView, transitions: Iterable[str]) -> list[str]:

@@ -120,11 +120,13 @@ def _check(text: str | bytes, **wanted: bool) -> dict[str, Any]:
     return _encode_submission(Submission.of(json.loads(text)), **wanted)
 
 
-def _draw(text: str | bytes, *, folds: Iterable[str] = (), full: bool = False) -> str:
-    """Return the SVG of a definition as JSON."""
+def _draw(text: str | bytes, *, folds: Iterable[str] = (), full: bool = False, grouped: bool = False) -> str:
+    """Return the SVG of a definition as JSON. ``grouped``: its states are grouped by the first words of their names."""
     from machines import diagrams
 
-    return diagrams.draw(outline(json.loads(text)), folds=frozenset(folds), full=full).svg
+    found = outline(json.loads(text))
+    drawn = (diagrams.group_by_prefix(found) if grouped else None) or found
+    return diagrams.draw(drawn, folds=frozenset(folds), full=full).svg
 
 
 def _compare(text: str | bytes) -> dict[str, Any]:

@@ -8,7 +8,9 @@ and how the states are nested; ``active(outline, leaves)`` every state that is a
 marks parts on the server, ``standalone(svg)`` brings its own stylesheet and can be opened by itself.
 ``EventWords(outline)`` says the events of a history as the labels do.
 
-``draw`` and ``index`` take ``merged=False`` for a drawing that has each transition by itself, as an editor needs it.
+``group_by_prefix(outline)`` is the outline of a large flat machine with states around those whose names begin alike:
+class ``group``, and foldable. ``draw`` and ``index`` take ``merged=False`` for a drawing that has each transition by
+itself, as an editor needs it.
 
 What is in the SVG, and what may be painted on it
 -------------------------------------------------
@@ -88,6 +90,7 @@ Colours are custom properties with a fallback for light and dark; a page sets wh
 from __future__ import annotations
 
 from .event_words import EventWords
+from .groups import GROUP, group_by_prefix
 from .layout.dot import dot
 from .layout.levels import LayoutFailed
 from .layout.state_tree import effective, foldable, top_level
@@ -97,6 +100,7 @@ from .svg.drawing import DRAWING, Diagram, draw, lit, standalone
 
 __all__ = [
     "DRAWING",
+    "GROUP",
     "Diagram",
     "EventWords",
     "LayoutFailed",
@@ -107,6 +111,7 @@ __all__ = [
     "effective",
     "fold_id",
     "foldable",
+    "group_by_prefix",
     "index",
     "list_changed_parts",
     "lit",

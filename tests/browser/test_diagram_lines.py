@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -191,6 +193,21 @@ def test_a_line_of_several_transitions_counts_them_all_and_lists_each(page, engi
     expect(page.locator(f"{BOX} b")).to_have_text("4 transitions: Open → Paid")
     expect(page.locator(f"{BOX} p")).to_have_text([f"t{n}: {way}" for n, way in enumerate(ways, 1)])
     expect(page.locator(f"{BOX} a")).to_have_text("Instances in its target")
+
+
+def test_groups_of_a_large_machine_count_live_and_open_by_a_click(large, engine):
+    initial = flat_definition(60)["initial"]
+    large.locator("[data-view]", has_text="Groups").click()
+    expect(large).to_have_url(re.compile(r"/machines/flat/\?view=groups$"))
+    group = large.locator(f".sb-diagram .state[data-state='{initial.split()[0].lower()} *']")
+    expect(group.locator(".count")).to_have_text("0")
+    engine.create("flat", "F-1")
+    expect(group.locator(".count")).to_have_text("1")
+    expect(large.locator(".sb-diagram .state")).to_have_count(8)
+    group.locator(".name").click()
+    expect(large.locator(f".sb-diagram .state[data-state='{initial}'] .count")).to_have_text("1")
+    large.locator("[data-view]", has_text="All states").click()
+    expect(large.locator(".sb-diagram .state")).to_have_count(60)
 
 
 def test_a_small_diagram_has_no_map(page, order):

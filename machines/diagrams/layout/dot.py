@@ -183,8 +183,7 @@ def state_class(state: StateOutline, tree: Tree) -> str:
     begins = state.name in (around.initial if around else (tree.outline.initial,))
     words = ["state", *([state.type] if state.type not in ("atomic", "history") else [])]
     words += ["region"] if tree.is_region(state) else ["initial"] if begins else []
-    folded = state.type in ("compound", "parallel") and not tree.is_cluster(state)
-    return " ".join([*words, *(["folded"] if folded else [])])
+    return " ".join([*words, *(["folded"] if tree.is_folded(state) else [])])
 
 
 def _node(drawing: graphviz.Digraph, id: str, kind: str, size: tuple[float, float], **looks: str | None) -> None:

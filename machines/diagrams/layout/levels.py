@@ -100,7 +100,7 @@ class _Levels:
     def _rows(self, level: Level) -> tuple[list[str], list[str]]:
         """Return ports of the level in its topmost row, with its start mark, and in its bottommost."""
         around = self._tree.state(level)
-        starts = [start_id(around.index)] if around is not None and around.type != "parallel" else []
+        starts = [start_id(around.index)] if around is not None and around.type not in ("parallel", "group") else []
         rows: tuple[list[str], list[str]] = (starts, [])
         for piece in self._routes.pieces(level):
             if piece.tail_port or piece.head_port:

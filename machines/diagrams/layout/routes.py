@@ -67,7 +67,7 @@ def homes(tree: Tree) -> dict[str, Level]:
     found: dict[str, Level] = {start_id(): None} if has_start(tree) else {}
     for state in tree.outline.states:
         found[state_id(state.index)] = state.parent
-        if tree.is_cluster(state) and state.type != "parallel":
+        if tree.is_cluster(state) and state.type not in ("parallel", "group"):
             found[start_id(state.index)] = state.name
     for state, queue in feeds(tree):
         found.setdefault(queue_id(queue), state.parent)
@@ -96,7 +96,7 @@ def _starts(tree: Tree) -> Iterator[Wire]:
         yield Wire(edge_id(start_id()), "start", None, start_id(), state_id(tree.first.index))
     for state in tree.outline.states:
         history = state.type == "history"
-        if not history and (state.type == "parallel" or not tree.is_cluster(state)):
+        if not history and (state.type in ("parallel", "group") or not tree.is_cluster(state)):
             continue
         tail = state_id(state.index) if history else start_id(state.index)
         for place, target in enumerate(tree.find_states(state.initial)):

@@ -53,7 +53,7 @@ class Tree:
 
     def is_folded(self, state: StateOutline) -> bool:
         """Tell whether there are states in it that are not drawn."""
-        return state.type in ("compound", "parallel") and not self.is_cluster(state)
+        return state.type in ("compound", "parallel", "group") and not self.is_cluster(state)
 
     def can_fold(self, state: StateOutline) -> bool:
         """Tell whether it has states in it, drawn or folded, and is not the machine itself."""

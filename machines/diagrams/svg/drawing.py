@@ -68,7 +68,8 @@ def draw(outline: Outline, *, folds: Collection[str] = (), full: bool = False, m
     Takes milliseconds; a definition Graphviz cannot place, some seconds, and a folded one a second.
     """
     small = fold(outline, folds, merged=merged and not full)
-    drawing = _Drawing(Tree(small.outline, outline, full=full), small, FOLDED_FUEL if folds else FUEL)
+    is_waited_for = bool(folds) or any(state.type == "group" for state in outline.states)  # others are kept
+    drawing = _Drawing(Tree(small.outline, outline, full=full), small, FOLDED_FUEL if is_waited_for else FUEL)
     return Diagram(drawing.svg(), small.outline if folds else outline)
 
 
@@ -178,7 +179,8 @@ class Mark:
 def marks_of(tree: Tree, state: StateOutline) -> Iterator[Mark]:
     """Draw marks: failing, wherever instances are counted; late, where there is a service level."""
     if not tree.is_cluster(state):
-        yield Mark(mark_id("failing", state.index), "failing", (state.name,))
+        own = tree.summed[state.name] if state.type == "group" else (state.name,)
+        yield Mark(mark_id("failing", state.index), "failing", own)
     late = tuple(each.name for each in tree.list_represented(state) if each.sla)
     if late:
         yield Mark(mark_id("late", state.index), "late", late)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 
 from dashboard.shared import version_view
 from machines.catalog import offload
+from tests.diagrams.samples import flat_definition
 from tests.pages.reading import Element, read
 
 from .test_diagram_modes import badges, crowd, drawing, links, listed
@@ -103,3 +105,33 @@ def test_the_coloured_drawing_can_be_had_as_a_file(as_, crowd):
     assert "heat-" in coloured.content.decode().partition("</style>")[2]
     assert "heat-" not in bare.content.decode().partition("</style>")[2]
     assert b"<a " not in coloured.content
+
+
+def test_a_large_flat_machine_offers_groups_that_open_one_by_one(as_, engine, db):
+    engine.publish(flat_definition(60))
+    for number in range(3):
+        engine.create("flat", f"F-{number}")
+    initial = flat_definition(60)["initial"]
+    group = f"{initial.split()[0].lower()} *"
+    client = as_("viewer")
+    whole = read(client.get("/machines/flat/"))
+    assert whole.one("span", data_region="view").all("a")[0]["href"] == "/machines/flat/?view=groups"
+    grouped = read(client.get("/machines/flat/?view=groups"))
+    assert len(states(grouped)) == 8
+    assert badges(grouped)[group] == "3"
+    part = drawing(grouped).one("a", class_="state", data_state=group)
+    opened = read(client.get(part["href"].partition("#")[0]))
+    assert initial in states(opened)
+    assert group not in {name for name in states(opened) if drawing(opened).all(class_="folded", data_state=name)}
+    assert len(states(opened)) == 8 + len(json.loads(part["data-leaves"]))
+    assert grip(opened, group).startswith("/machines/flat/?view=groups#")
+    assert client.get("/machines/flat/?view=groups&fold=-").status_code == 200
+    lit = drawing(read(client.get("/machines/flat/instances/F-0/?view=groups"))).all(class_="current")
+    assert [part["data-state"] for part in lit] == [group]
+    assert client.get("/machines/flat/?view=groups&mode=failures").status_code == 200
+    assert client.get("/machines/flat/diagram.svg?view=groups").status_code == 200
+
+
+def test_a_nested_machine_has_no_groups(as_, delivery):
+    client = as_("viewer")
+    assert states(read(client.get(f"{MACHINE}?view=groups"))) == states(read(client.get(MACHINE)))

@@ -48,7 +48,7 @@ export class Drawing {
     const tempo = new Tempo(rates && JSON.parse(rates), value);
     for (const drawing of document.querySelectorAll(".sb-diagram")) {
       putDrawing(drawing, readings(mode, JSON.parse(bounds), value, { tempo, label }), value);
-      putMarks(drawing, value.breaches ?? {}, ({ dataset }) => failing[dataset.of] ?? 0);
+      putMarks(drawing, value.breaches ?? {}, (state) => failing[state] ?? 0);
     }
   }
 

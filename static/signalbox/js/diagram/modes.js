@@ -86,8 +86,8 @@ function leavesOf({ dataset }) {
   return dataset.leaves ? JSON.parse(dataset.leaves) : [dataset.state];
 }
 
-function failingIn({ dataset }, { failing }) {
-  return failing[dataset.state] ?? 0;
+function failingIn(part, { failing }) {
+  return failing[part.dataset.state] ?? countOf(part, failing);
 }
 
 function ageOf(part, { counts, oldest, now }) {
