@@ -6,6 +6,7 @@ Django's settings say where Redis is. A process without Django names one by ``us
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -18,11 +19,13 @@ from machines.conf.testing_keys import is_testing, own_prefix
 
 from .engine import Engine
 from .engine.connection.client import Client, connect
+from .engine.instances.encryption import Codec
 from .patterns import Throttle
 
 Made = TypeVar("Made")
-Wanted = tuple[str, str, int, int, int, int]
-"""The settings of an engine: URL, prefix, partitions, replicas, ms to wait for them, seconds to repeat calls for."""
+Wanted = tuple[str, str, int, int, int, int, str]
+"""The settings of an engine: URL, prefix, partitions, replicas, ms to wait for them, seconds to repeat calls for, and
+the codec."""
 
 _making = threading.Lock()
 _made: tuple[Wanted, Engine] | None = None
@@ -68,10 +71,11 @@ def _read_settings() -> Wanted:
         conf.REPLICAS,
         conf.REPLICA_TIMEOUT,
         conf.RETRY_FOR,
+        conf.CODEC,
     )
 
 
-def _make(url: str, prefix: str, partitions: int, replicas: int, timeout: int, retry_for: int) -> Engine:
+def _make(url: str, prefix: str, partitions: int, replicas: int, timeout: int, retry_for: int, codec: str) -> Engine:
     client = connect(url)
     if not partitions and isinstance(client, RedisCluster):
         partitions = PARTITIONS_PER_PRIMARY * len(client.get_primaries())
@@ -82,7 +86,17 @@ def _make(url: str, prefix: str, partitions: int, replicas: int, timeout: int, r
         replicas=replicas,
         replica_timeout=timeout,
         retry_for=retry_for,
+        codec=load_codec(codec),
     )
+
+
+def load_codec(name: str) -> Codec | None:
+    """Return the codec that a dotted path names: an object, or a class that is made without arguments."""
+    if not name:
+        return None
+    module, _, attribute = name.rpartition(".")
+    found = getattr(importlib.import_module(module), attribute)
+    return cast(Codec, found() if isinstance(found, type) else found)
 
 
 def engine_at_hand() -> Engine | None:

@@ -16,11 +16,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from machines.catalog import redaction
 from machines.catalog.redaction import Redactor
+from machines.connections import get_engine
 from machines.engine import Explanation, Instance, Job, Preview, Refused, SignalboxError, Step
 
 from .entries import record
@@ -191,23 +192,23 @@ class RevealAudit(Redactor):
 
     def data(self, values: Mapping[str, Any]) -> dict[str, Any]:
         self.note(self.names_in(values))
-        return dict(values)
+        return dict(decrypt(values))
 
     def payload(self, event: str, values: Any) -> Any:
         self.note(self._list_payload_fields(event, values))
-        return values
+        return decrypt(values)
 
     def value(self, value: Any) -> Any:
         self.note(self.names_in(value))
-        return value
+        return decrypt(value)
 
     def redact_request(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         self.note(self.names_in(asked) | ({"result"} if asked.get("result") else set()))
-        return dict(asked)
+        return dict(decrypt(asked))
 
     def work(self, value: Any) -> Any:
         self.note({"input"} if value else ())
-        return value
+        return decrypt(value)
 
     def redact_text(self, text: str) -> str:
         self.note({"error"} if text else ())
@@ -215,7 +216,7 @@ class RevealAudit(Redactor):
 
     def instance(self, instance: Instance) -> Instance:
         self.note(self.names_in(instance.data), instance.id)
-        return instance
+        return replace(instance, data=decrypt(instance.data))
 
     def instances(self, instances: Iterable[Instance]) -> list[Instance]:
         return [self.instance(instance) for instance in instances]
@@ -224,7 +225,7 @@ class RevealAudit(Redactor):
         found = list(steps)
         names = self.names_in(*(step.changes for step in found))
         self.note(names.union(*(self._list_payload_fields(step.event, step.payload) for step in found)))
-        return found
+        return [replace(step, payload=decrypt(step.payload), changes=decrypt(step.changes)) for step in found]
 
     def job(self, job: Job) -> Job:
         work = {name for name in WORK if getattr(job, name)}
@@ -233,18 +234,22 @@ class RevealAudit(Redactor):
         if any(attempt.get("error") for attempt in job.log):
             work.add("error")
         self.note(self.names_in(job.data) | work, job.instance)
-        return job
+        return replace(job, input=decrypt(job.input), data=decrypt(job.data))
 
     def explanation(self, explanation: Explanation) -> Explanation:
         parts = [part.values for candidate in explanation.candidates for part in candidate.because]
         read = [{name.removeprefix("event."): value for name, value in values.items()} for values in parts]
         self.note(self.names_in(read, explanation.outcome), explanation.id)
-        return explanation
+        candidates = [
+            replace(one, because=[replace(part, values=decrypt(part.values)) for part in one.because])
+            for one in explanation.candidates
+        ]
+        return replace(explanation, candidates=candidates, outcome=decrypt(explanation.outcome))
 
     def preview(self, preview: Preview) -> Preview:
         work = {"input"} if any(job.get("input") for job in preview.added) else set()
         self.note(self.names_in(preview.changes) | work, preview.id)
-        return preview
+        return replace(preview, changes=decrypt(preview.changes), added=decrypt(preview.added))
 
     def error(self, error: BaseException) -> str:
         if isinstance(error, Refused):
@@ -268,6 +273,11 @@ class RevealAudit(Redactor):
         if event.startswith(("done.", "error.")):
             return {"result"} if values else set()
         return self.names_in(values)
+
+
+def decrypt(value: Any) -> Any:
+    """Return a value as a person with the right to reveal is shown it: decrypted, where the codec does so now."""
+    return get_engine().decrypt_for_people(value)
 
 
 def names_in(value: Any, wanted: frozenset[str]) -> set[str]:

@@ -38,6 +38,13 @@ class Bulk:
         The same ``id`` again is the same bulk, whatever else is said. Raises BadInput, BadPayload, UnknownMachine.
         """
         order.check(engine)
+        order = replace(
+            order,
+            payload=engine.encrypt(order.machine, order.payload),
+            changes=engine.encrypt(order.machine, order.changes),
+            filter=engine.encrypt(order.machine, order.filter),
+            result=engine.encrypt(order.machine, order.result),
+        )
         builtin_machines.publish(engine, BULK)
         bulk = cls(engine, id or engine.new_id())
         bulk._store().put_order(order)

@@ -86,6 +86,10 @@ def is_prefix(text: str) -> bool:
     return re.fullmatch(r"[A-Za-z0-9_.-]{1,40}:", text) is not None
 
 
+def is_dotted(text: str) -> bool:
+    return re.fullmatch(r"([A-Za-z_]\w*\.)+[A-Za-z_]\w*", text) is not None
+
+
 TABLE = (
     # The engine.
     _setting("REDIS_URL", Url(SCHEMES), REDIS, "REDIS_URL", secret=True),
@@ -97,6 +101,8 @@ TABLE = (
     _setting("REPLICA_TIMEOUT", Integer(1, LONGEST_WAIT), 1000),
     # Seconds for which a call of the engine is retried, if that is safe, while Redis does not answer.
     _setting("RETRY_FOR", Integer(0, 60), 5),
+    # The codec of encrypted fields: the dotted path of a class or an object.
+    _setting("CODEC", Checked(is_dotted, "the dotted path of a codec"), ""),
     # Limits over all processes.
     _setting("FIRE_RATE", Rate("120/m"), "120/m"),
     _setting("GUESS_RATE", Rate("10/h"), "10/h"),

@@ -11,11 +11,12 @@ from .connection import replies
 from .connection.calls import Caller, translate
 from .connection.replies import Status
 from .connection.retries import get_root
-from .errors import SignalboxError, UnknownMachine
+from .errors import BadPayload, SignalboxError, UnknownMachine
 from .keys import Keys
 from .records import Explanation, Instance
 
 if TYPE_CHECKING:
+    from .instances.encryption import FieldEncryption
     from .instances.replication import Replication
     from .messages.delivery import Delivery
     from .publishing.catalog import Catalog
@@ -32,6 +33,7 @@ class EngineBase:
     _catalog: Catalog
     _replication: Replication
     _delivery: Delivery
+    _encryption: FieldEncryption
 
     def _root(self, machine: str, id: str) -> str:
         """Return the root of an instance's partition. Raises BadInput, UnknownMachine."""
@@ -83,6 +85,8 @@ class EngineBase:
             error = replies.build_error(machine, id, reply, expect=expect)
             if isinstance(error, UnknownMachine):
                 self._catalog.forget(machine)
+            if isinstance(error, BadPayload):  # another process may have published a version that encrypts more
+                self._encryption.forget(machine)
             raise error
         answer: Sequence[Any] = reply
         return answer

@@ -6,6 +6,7 @@ import copy
 import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from . import arguments, data_layout, limits
@@ -21,6 +22,7 @@ from .definitions import CompiledDefinition
 from .errors import EngineFault, EngineUnavailable, SignalboxError, UnknownMachine
 from .ids import Claims, Generator, make_instance_id
 from .instances import fire_arguments
+from .instances.encryption import Codec, FieldEncryption
 from .instances.inspection import InspectionMethods
 from .instances.repairs import RepairMethods
 from .instances.replication import Replication
@@ -74,12 +76,14 @@ class Engine(
         replicas: int = 0,
         replica_timeout: int = 1000,
         retry_for: float | None = None,
+        codec: Codec | None = None,
     ) -> None:
         self.client = redis
         self._retries = Retries(retry_for)
         self.keys = Keys(prefix)
         self._caller = Caller(redis, prefix)
         self._catalog = Catalog(self._caller, self.keys, partitions)
+        self._encryption = FieldEncryption(codec, self._catalog.sensitive)
         self._replication = Replication(self._caller, replicas, replica_timeout)
         self._delivery = Delivery(self._caller, self._catalog)
         self._worker_registry = WorkerRegistry(self._caller, self.keys)
@@ -99,6 +103,7 @@ class Engine(
         replicas: int = 0,
         replica_timeout: int = 1000,
         retry_for: float | None = None,
+        codec: Codec | None = None,
         **options: Any,
     ) -> Engine:
         """Connect to ``redis://``, ``unix://``, ``redis+cluster://`` (any number of seeds) or ``redis+sentinel://``;
@@ -106,7 +111,7 @@ class Engine(
         server, several times the number of primaries on a cluster. ``replicas``: how many replicas each change of an
         instance waits for, ``replica_timeout`` ms at most; its outcome says how many had it. ``retry_for``: the seconds
         for which a call repeats by itself what is safe to repeat while Redis does not answer; 5 by default, 0 for
-        none."""
+        none. ``codec``: encrypts the fields that definitions mark as encrypted."""
         return cls(
             client.connect(url, **options),
             prefix=prefix,
@@ -114,6 +119,7 @@ class Engine(
             replicas=replicas,
             replica_timeout=replica_timeout,
             retry_for=retry_for,
+            codec=codec,
         )
 
     def at_once(self) -> Engine:
@@ -195,7 +201,10 @@ class Engine(
         if rollout is not None:
             name = definition.program["machine"] if isinstance(definition, CompiledDefinition) else definition.get("id")
             start = self._start_words(name, rollout, guard, actor, reason)
-        published = self._catalog.publish(definition, version, alone, start=start)
+        published = self._catalog.publish(
+            definition, version, alone, start=start, codec=self._encryption.codec is not None
+        )
+        self._encryption.forget(published.name)
         self._ready_queues.announce(published)
         return published
 
@@ -237,6 +246,20 @@ class Engine(
         """Return the fields that any published version marks as sensitive. The engine itself returns them in clear:
         the code that shows data to people redacts it. Raises UnknownMachine."""
         return self._catalog.sensitive(machine)
+
+    def encrypt(self, machine: str, value: Any) -> Any:
+        """Return data or a payload with the values of encrypted fields as ciphertexts, as every call sends them: for
+        what is stored elsewhere until it is sent. Raises BadPayload, EncryptionFailed."""
+        return self._encryption.encrypt(machine, value)
+
+    def decrypt(self, value: Any, *, found: set[str] | None = None) -> Any:
+        """Return a value with every ciphertext in it decrypted, at any depth; add the texts of what was decrypted to
+        ``found``. Raises EncryptionFailed."""
+        return self._encryption.decrypt(value, found)
+
+    def decrypt_for_people(self, value: Any) -> Any:
+        """Return the same with words in place of what cannot be decrypted now."""
+        return self._encryption.show(value)
 
     def missing_commands(self) -> list[str]:
         """List the commands that a step runs and the account in use may not run, as ACL SETUSER names them. Raises
@@ -303,7 +326,7 @@ class Engine(
         """
         given = None if id is None else arguments.check_instance(id)
         words = (
-            arguments.encode_fields("data", data, limits.MAX_DATA),
+            arguments.encode_fields("data", self._encryption.encrypt(machine, data), limits.MAX_DATA),
             arguments.encode_whole("version", version, least=1),
             arguments.check_key(key),
             arguments.check_actor(actor),
@@ -344,6 +367,7 @@ class Engine(
         words. Raises Refused, UnknownEvent, UnknownInstance, BadPayload; with a permit also NotAllowed and
         NeedsApproval.
         """
+        payload = self._encryption.encrypt(machine, payload)
         call = Fire(machine, id, event, payload, expect, key=key, actor=actor, reason=reason, now=now, permit=permit)
         args = fire_arguments.build_arguments(call)
         return self._change("sb_fire", machine, id, args, expect=expect, now=now, replicas=replicas)
@@ -364,6 +388,7 @@ class Engine(
         replicas: int | None = None,
     ) -> int:
         """Send an event as ``fire`` does; return the instance's new revision alone, which is faster."""
+        payload = self._encryption.encrypt(machine, payload)
         call = Fire(machine, id, event, payload, expect, key=key, actor=actor, reason=reason, now=now, permit=permit)
         args = fire_arguments.build_arguments(call, revision_only=True)
         root = self._root(machine, id)
@@ -398,6 +423,8 @@ class Engine(
             results.append(None)
             try:
                 call = fire_arguments.read_call(item)
+                if self._encryption.find_marks(call.machine):
+                    call = replace(call, payload=self._encryption.encrypt(call.machine, call.payload))
                 known.append((index, call, self._catalog.partition(call.machine, call.id).root))
             except EngineUnavailable:
                 raise

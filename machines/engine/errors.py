@@ -7,6 +7,7 @@
     ├── BadInput                 an argument is not what the call takes
     │   ├── BadPayload           an event's payload or an instance's data is invalid
     │   └── PlanError            a plan of a migration has findings; nothing was changed
+    ├── EncryptionFailed         the codec has no key for a value, or is away
     ├── LookupFailed
     │   ├── UnknownMachine
     │   └── UnknownInstance
@@ -103,6 +104,18 @@ class SignalboxError(Exception):
         """Return the error as plain JSON-able data, the same for API, socket and log."""
         names = (name for kind in reversed(type(self).__mro__) for name in vars(kind).get("shown", ()))
         return {"code": self.code, "message": self.message} | {name: getattr(self, name) for name in names}
+
+
+class EncryptionFailed(SignalboxError):
+    """The codec did not encrypt or decrypt a value of ``field``: it has no key for it, or its key service is away.
+    Nothing was changed."""
+
+    code = "SB453"
+    shown = ("field",)
+
+    def __init__(self, field: str, why: str) -> None:
+        self.field = field
+        super().__init__(f"the field {field!r} is stored encrypted, and {why}; nothing was changed")
 
 
 class DefinitionError(SignalboxError):

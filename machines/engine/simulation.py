@@ -23,6 +23,7 @@ from machines.engine.connection.replies import (
 from machines.engine.definitions import CompiledDefinition, compile_definition
 from machines.engine.definitions.durations import parse_duration
 from machines.engine.errors import BadInput, BadPayload, DefinitionError, NotAllowed, Suspended
+from machines.engine.publishing.machine_meta import read_encrypted_fields
 from machines.engine.records import Explanation, Timer
 
 START = 1_767_225_600_000  # ms: 1 January 2026
@@ -348,6 +349,7 @@ class SimulationMethods(EngineBase):
         """
         arguments.encode_whole("now", now)
         compiled, root = self._compile_given(definition)
+        events, data = self._encrypt_inputs(compiled, events), self._encrypt_inputs(compiled, data)
         return Simulator(self._caller, root, compiled.program).run(events, data, id, now, parent, seconds)
 
     def preview_events(
@@ -373,7 +375,14 @@ class SimulationMethods(EngineBase):
                 raise Suspended(machine, id, since=int(raw["_suspended"]))
             snapshot, version = {"raw": raw, "now": moment}, int(raw["_def"].partition(":")[0])
         compiled, root = self._compile_given(self._catalog.definition(arguments.check_machine(machine), version))
+        events, data = self._encrypt_inputs(compiled, events), self._encrypt_inputs(compiled, data)
         return Simulator(self._caller, root, compiled.program).run(events, data, id, moment, snapshot=snapshot)
+
+    def _encrypt_inputs(self, compiled: CompiledDefinition, given: Any) -> Any:
+        marks = read_encrypted_fields(compiled.program.get("sensitive", {}))
+        if not marks or self._encryption.codec is None or given is None:
+            return given
+        return self._encryption.encrypt_by(marks, given if isinstance(given, Mapping) else list(given))
 
     def _compile_given(
         self, definition: Mapping[str, Any] | CompiledDefinition | str

@@ -122,7 +122,7 @@ def _start(
     about |= {"target": str(where.group)} if where.group else {}
     with actor.records(f"failure.{action}", **about) as entry, ExitStack() as approvals:
         group = get(actor, where.group).group if where.group else None
-        entry.note(**({"handler": group.handler, "kind": group.kind} if group else {}), rate=rate, **terms)
+        entry.note(**({"handler": group.handler, "kind": group.kind} if group else {}), rate=rate)
         scope = _demand(actor, where)
         check_reason(reason)
         if isinstance(rate, bool) or not 1 <= rate <= MAX_RATE:
@@ -135,6 +135,8 @@ def _start(
         machines = sorted({row.machine for row in rows})
         for each in machines:
             approvals.enter_context(rules.alone(actor, each, REPAIR[action]))
+            terms = {name: get_engine().encrypt(each, value) for name, value in terms.items()}
+        entry.note(**terms)
         now = _read_clock()
         made = FailureAction(
             group=group, action=action, actor=actor.name, person=actor.is_person, reason=reason, rate=rate,

@@ -26,6 +26,8 @@ MAX_BACKFILL = 10_000  # occurrences of one backfill
 MAX_REQUESTS = 50  # runs and backfills of one schedule that wait
 MAX_LISTED = 1000  # schedules
 MAX_RUNS = 1000
+VALUES = ("input", "payload", "data", "filter")
+"""What of a schedule may hold values of encrypted fields."""
 STEPS = 300  # of the history of an instance, which the definition keeps
 STATES = {"waiting": "active", "working": "active", "paused": "paused", "ended": "ended"}
 
@@ -170,6 +172,7 @@ class Schedules:
             raise DeclaredSchedule(schedule.name, before.source, "change")
         if findings := targets.check(self._engine, schedule):
             raise InvalidSchedule(schedule.name, findings)
+        schedule = self._encrypt(schedule)
         if source == PEOPLE and schedule.next(clock // 1000) is None:
             raise InvalidSchedule(schedule.name, [Finding("when", "has no occurrence from now on", "a later moment")])
         order = Order(schedule, source, author, person, groups, made=made, changed=clock)
@@ -179,6 +182,16 @@ class Schedules:
         self._store.put(order)
         self._start(order, clock, reason, now)
         return self.get(schedule.name)
+
+    def _encrypt(self, schedule: Schedule) -> Schedule:
+        """Return a schedule that is stored without the plain values of encrypted fields."""
+        what = {
+            name: self._engine.encrypt(schedule.machine, value) if name in VALUES else value
+            for name, value in schedule.what.items()
+        }
+        return (
+            schedule if what == schedule.what else replace(schedule, what=what, given={**schedule.given, "what": what})
+        )
 
     def pause(self, name: str, *, by: str = "", reason: str = "", now: int | None = None) -> Row:
         """Pause a schedule: nothing is due until it is resumed; what is under way ends. Raises UnknownSchedule."""

@@ -99,7 +99,7 @@ class JobRunner:
         if handler is None:
             self._engine.hand_back(taken)
             raise AssertionError(self._describe_missing(taken))
-        job = Job(taken, progress_reporter=_Progress(self._engine))
+        job = Job(taken, progress_reporter=_Progress(self._engine), decrypt=self._engine.decrypt)
         try:
             result = _call(handler, job)
         except LeaseLost as error:
@@ -117,7 +117,7 @@ class JobRunner:
 
     def _fail(self, job: Job, error: BaseException, result: Any = None) -> JobRun:
         """Report the failure as a worker does, and print its traceback, which pytest shows with a failed test."""
-        text, trace, kind = format_error(error), format_trace(error), type(error).__name__
+        text, trace, kind = job.conceal(format_error(error)), job.conceal(format_trace(error)), type(error).__name__
         try:
             self._write(job)
             retry = not isinstance(error, ForeignJob)

@@ -14,6 +14,9 @@ from machines.engine import errors
 _guard = threading.Lock()
 
 
+MASK = "•••"
+
+
 class Timeout(Exception):
     """An attempt was not over by its deadline."""
 
@@ -33,11 +36,14 @@ class Job:
 
     __slots__ = (
         "_called",
+        "_decrypt",
         "_ended",
         "_ends",
         "_expired",
         "_on_loss",
+        "_plain",
         "_progress",
+        "_secrets",
         "_why",
         "asked",
         "taken",
@@ -45,11 +51,19 @@ class Job:
     )
 
     def __init__(
-        self, taken: TakenJob, *, began: float | None = None, progress_reporter: ProgressSink | None = None
+        self,
+        taken: TakenJob,
+        *,
+        began: float | None = None,
+        progress_reporter: ProgressSink | None = None,
+        decrypt: Callable[..., Any] | None = None,
     ) -> None:
-        """Hold a taken job. ``began``: when it was taken, by this process's monotonic clock; ``board`` takes its
-        progress."""
+        """Hold a taken job. ``began``: when it was taken, by this process's monotonic clock; ``progress_reporter``
+        takes its progress; ``decrypt``: as of the engine."""
         self.taken = taken
+        self._decrypt = decrypt
+        self._plain: dict[str, Any] = {}
+        self._secrets: set[str] = set()
         self.asked = False  # whether Redis was asked to end it and gave no answer
         self.writes: list[tuple[str, Sequence[str | int]]] = []  # see write()
         self._ends = (time.monotonic() if began is None else began) + taken.timeout / 1000 if taken.timeout else None
@@ -91,17 +105,31 @@ class Job:
     @property
     def data(self) -> dict[str, Any]:
         """The instance's data at the moment the job was taken; empty without an instance."""
-        return self.taken.data or {}
+        return self._read("data", self.taken.data or {})  # type: ignore[no-any-return]
 
     @property
     def payload(self) -> Any:
         """What was given along with the job: the ``input`` of the definition, or of ``enqueue``."""
-        return self.taken.input
+        return self._read("input", self.taken.input)
 
     @property
     def input(self) -> Any:
         """The same as ``payload``."""
-        return self.taken.input
+        return self.payload
+
+    def _read(self, name: str, value: Any) -> Any:
+        """Return a value decrypted. Raises EncryptionFailed, which fails the attempt."""
+        if not value or self._decrypt is None:
+            return value
+        if name not in self._plain:
+            self._plain[name] = self._decrypt(value, found=self._secrets)
+        return self._plain[name]
+
+    def conceal(self, text: str) -> str:
+        """Return a text without the values that were decrypted for the handler: for what is stored of it."""
+        for secret in sorted(self._secrets, key=len, reverse=True):
+            text = text.replace(secret, MASK)
+        return text
 
     @property
     def attempt(self) -> int:
@@ -182,7 +210,7 @@ class Job:
         you like; what is said in quick succession goes out as its last value. Raises as ``check`` does."""
         self.check()
         if self._progress is not None:
-            self._progress.note(self, done, total, note)
+            self._progress.note(self, done, total, self.conceal(note))
 
     def write(self, key: str, *command: str | int) -> None:
         """Send a Redis command before this attempt's end is reported, together with those of other jobs. It may be

@@ -18,6 +18,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.serving.cache import get_shared_cache
+from machines.encryption.ciphers import decrypt, demand_readable, encrypt
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 
@@ -25,6 +26,7 @@ DAY = 86_400  # seconds
 UNDER_WAY = 60  # seconds a request may take before another with its key is let in
 MAX_BODY = 256 * 1024  # characters of an answer that is kept
 SHAPE = re.compile(r'"?([\x21\x23-\x7e]{1,200})"?', re.ASCII)
+PURPOSE = "api.answer"
 ALL = "*"  # every machine
 KEPT_HEADERS = ("Content-Type", "ETag", "Location")
 
@@ -108,11 +110,14 @@ def settle(made: Claim, response: HttpResponse | None) -> None:
         return
     headers = {name: response[name] for name in KEPT_HEADERS if name in response}
     held = {"digest": made.digest, "status": response.status_code, "headers": headers, "reveals": made.reveals}
-    cache.set(made.slot, held | {"body": response.content.decode()}, DAY)
+    body = response.content.decode()
+    cache.set(made.slot, held | {"body": encrypt(body, PURPOSE) if made.reveals else body}, DAY)
 
 
 def _repeat_response(held: dict[str, Any]) -> HttpResponse:
-    response = HttpResponse(held["body"], status=held["status"], headers=held["headers"])
+    body = decrypt(held["body"], PURPOSE)
+    demand_readable("the first answer", body)
+    response = HttpResponse(body, status=held["status"], headers=held["headers"])
     response["Idempotent-Replayed"] = "true"
     return response
 

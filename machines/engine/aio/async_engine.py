@@ -269,6 +269,20 @@ class AsyncEngine(AsyncCalls):
         the code that shows data to people redacts it. Raises UnknownMachine."""
         return await self._call(Engine.sensitive, machine)
 
+    async def encrypt(self, machine: str, value: Any) -> Any:
+        """Return data or a payload with the values of encrypted fields as ciphertexts, as every call sends them: for
+        what is stored elsewhere until it is sent. Raises BadPayload, EncryptionFailed."""
+        return await self._call(Engine.encrypt, machine, value)
+
+    async def decrypt(self, value: Any, *, found: set[str] | None = None) -> Any:
+        """Return a value with every ciphertext in it decrypted, at any depth; add the texts of what was decrypted to
+        ``found``. Raises EncryptionFailed."""
+        return await self._call(Engine.decrypt, value, found=found)
+
+    async def decrypt_for_people(self, value: Any) -> Any:
+        """Return the same with words in place of what cannot be decrypted now."""
+        return await self._call(Engine.decrypt_for_people, value)
+
     async def missing_commands(self) -> list[str]:
         """List the commands that a step runs and the account in use may not run, as ACL SETUSER names them. Raises
         EngineFault where a library of another release is loaded."""

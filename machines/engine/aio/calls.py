@@ -19,6 +19,7 @@ from machines.engine.connection.client import Client
 from machines.engine.connection.redis_url import check_scheme, read_url
 from machines.engine.connection.retries import check_seconds
 from machines.engine.engine import Engine
+from machines.engine.instances.encryption import Codec
 from machines.engine.keys import PREFIX, Keys
 
 from . import loop_sockets
@@ -63,6 +64,7 @@ class AsyncCalls:
         replicas: int = 0,
         replica_timeout: int = 1000,
         retry_for: float | None = None,
+        codec: Codec | None = None,
         **options: Any,
     ) -> Self:
         """Make an engine for asyncio. It connects with its first call, and belongs to the event loop of that call.
@@ -85,6 +87,7 @@ class AsyncCalls:
             replicas=replicas,
             replica_timeout=replica_timeout,
             retry_for=None if retry_for is None else check_seconds(retry_for),
+            codec=codec,
         )
 
     async def aclose(self) -> None:

@@ -18,6 +18,8 @@ from .place import Place
 TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 SCALARS = ("string", "integer", "number", "boolean")
 ANY = ("any",)
+RANDOM, SEARCHABLE = "random", "searchable"
+"""How a field is encrypted: each value anew, or equal values equally."""
 
 
 def get_type(value: Any) -> str:
@@ -52,7 +54,7 @@ def describe_types(types: tuple[str, ...]) -> str:
 
 
 _ANNOTATIONS = ("title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly")
-_KEYWORDS = ("type", "required", "sensitive", *_ANNOTATIONS)
+_KEYWORDS = ("type", "required", "sensitive", "encrypted", *_ANNOTATIONS)
 _OF_TEXT = ("minLength", "maxLength", "pattern", "format")
 _OF_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _OF_ARRAYS = ("items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems")
@@ -165,6 +167,7 @@ def _read_property(name: str, place: Place, required: bool = False) -> Field:
     _check_keywords(place)
     types = _read_types(place.get("type"))
     description = place.get("description")
+    encrypted = _read_encrypted(place.get("encrypted"))
     return Field(
         name,
         types,
@@ -172,8 +175,18 @@ def _read_property(name: str, place: Place, required: bool = False) -> Field:
         initial=_read_default(place.get("default"), types),
         description=(description.text() or "") if description else "",
         required=required or place.value.get("required") is True,
-        sensitive=place.value.get("sensitive") is True,
+        sensitive=bool(encrypted) or place.value.get("sensitive") is True,
+        encrypted=encrypted,
     )
+
+
+def _read_encrypted(place: Place | None) -> str:
+    """Return how a field is encrypted: "" (not at all), "random" or "searchable"."""
+    if place is None or place.broken or place.value is False:
+        return ""
+    if place.value is not True and place.value != SEARCHABLE:
+        place.error("SB104", f"{quote(place.value)} says nothing of encryption", 'write true, or "searchable"')
+    return SEARCHABLE if place.value == SEARCHABLE else RANDOM
 
 
 def _check_keywords(place: Place) -> None:

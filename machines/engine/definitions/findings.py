@@ -70,6 +70,11 @@ _ALL = [
         "a name is reserved: a handler, a queue or a machine of the product",
         "choose another name; what the product does is asked for by its pages and services",
     ),
+    Code(
+        "SB128",
+        "an encrypted field is read, computed, compared or indexed, or there is no codec for it",
+        "pass the value on whole, declare the field as searchable, or set `CODEC`",
+    ),
     Code("SB130", "the format is not known, or cannot be read yet", "use json or yaml"),
     Code("SB131", "the text is not well-formed", "correct it at the line and column named"),
     Code("SB132", "a key stands twice in one object", "remove one of them"),

@@ -302,6 +302,7 @@ class Field:
     description: str = ""
     required: bool = False
     sensitive: bool = False
+    encrypted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +354,13 @@ class Machine:
     accepts: dict[str, Path] | None = None
     brings: tuple[str, ...] = ()
     properties: tuple[Property, ...] = ()
+
+    @property
+    def encrypted(self) -> dict[str, Field]:
+        """Return the encrypted fields of the data and of payloads, by name: what has the name is encrypted."""
+        payloads = (event.fields or {} for event in self.events.values())
+        found = (one for fields in (*payloads, self.fields) for one in fields.values() if one.encrypted)
+        return {one.name: one for one in found}
 
     def lineage(self, name: str) -> list[State]:
         """List a state and its ancestors, innermost first; empty for an unknown one."""

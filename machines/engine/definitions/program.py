@@ -13,7 +13,7 @@ from typing import Any
 
 from machines.engine import limits
 
-from .fields import SCALARS
+from .fields import SCALARS, SEARCHABLE
 from .findings import Report
 from .model import (
     MISSING,
@@ -220,6 +220,9 @@ def _invoke(invoke: Invoke) -> dict[str, Any]:
 
 def _field(field: Field) -> dict[str, Any]:
     result: dict[str, Any] = {"name": field.name, "type": "json"}
+    if field.encrypted:  # its types are those of what is stored
+        nullable = "null" in field.types
+        return result | {"type": "json" if nullable else "string", "types": _list_stored_types(field)}
     if len(field.types) == 1 and field.types[0] in SCALARS:
         result["type"] = field.types[0]
     else:
@@ -230,11 +233,15 @@ def _field(field: Field) -> dict[str, Any]:
 
 
 def _sensitive(machine: Machine) -> dict[str, Any]:
-    """Return the names of sensitive fields as keys: ``{"data": {field: 1}, "events": {event: {field: 1}}}``."""
+    """Return the names of sensitive fields as keys, as ``read_sensitive_fields`` reads them."""
     events = {event.name: _mark_fields(event.fields or {}) for event in machine.events.values()}
     parts = {
         "data": _mark_fields(machine.fields),
         "events": {event: marked for event, marked in events.items() if marked},
+        "encrypted": {
+            field.name: {"types": list(field.types), "searchable": field.encrypted == SEARCHABLE}
+            for field in machine.encrypted.values()
+        },
     }
     return {key: part for key, part in parts.items() if part}
 
@@ -245,7 +252,13 @@ def _mark_fields(fields: dict[str, Field]) -> dict[str, int]:
 
 def _payload(event: Event) -> dict[str, Any]:
     fields = event.fields or {}
-    return {field.name: {"types": list(field.types), "required": field.required} for field in fields.values()}
+    return {field.name: {"types": _list_stored_types(field), "required": field.required} for field in fields.values()}
+
+
+def _list_stored_types(field: Field) -> list[str]:
+    if not field.encrypted:
+        return list(field.types)
+    return ["ciphertext", "null"] if "null" in field.types else ["ciphertext"]
 
 
 def encode_actions(actions: Iterable[Action]) -> list[list[Any]]:

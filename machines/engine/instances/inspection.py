@@ -13,7 +13,7 @@ from machines.engine.connection import replies
 from machines.engine.connection.calls import require_any, translate
 from machines.engine.connection.replies import Status
 from machines.engine.connection.retries import get_root
-from machines.engine.errors import BadInput, SignalboxError
+from machines.engine.errors import BadInput, EncryptionFailed, SignalboxError
 from machines.engine.jobs.reading import JobReadMethods
 from machines.engine.jobs.records import Job
 from machines.engine.publishing.machine_meta import SensitiveFields, read_sensitive_fields
@@ -57,6 +57,7 @@ class InspectionMethods(JobReadMethods):
         """Compute what ``fire`` would do with each instance, in order; change nothing. Raises UnknownMachine,
         EngineUnavailable."""
         asked = [arguments.check_instance(id) for id in ids]
+        payload = self._encryption.encrypt(machine, payload)
         words = (arguments.check_event(event), arguments.encode_fields("payload", payload, limits.MAX_PAYLOAD), "")
         _, answers = self._ask(machine, "sb_explain", asked, words)
         return [return_errors(self._explanation, machine, id, reply) for id, reply in zip(asked, answers, strict=True)]
@@ -78,8 +79,9 @@ class InspectionMethods(JobReadMethods):
         calls: dict[str, tuple[str, str, Sequence[Any]]] = {}
         for id, data in instances.items():
             try:
+                data = self._encryption.encrypt(machine, data)
                 words = (arguments.check_instance(id), arguments.encode_fields("data", data, limits.MAX_DATA), "", "")
-            except BadInput as error:
+            except (BadInput, EncryptionFailed) as error:
                 results[id] = error
             else:
                 calls[id] = "sb_create", self._catalog.partition(machine, id).root, (*words, *ends)
@@ -110,7 +112,7 @@ class InspectionMethods(JobReadMethods):
     ) -> Explanation:
         """Compute what ``fire`` would do, and why; change nothing. Raises UnknownInstance, BadPayload."""
         root = self._root(machine, id)
-        body = arguments.encode_fields("payload", payload, limits.MAX_PAYLOAD)
+        body = arguments.encode_fields("payload", self._encryption.encrypt(machine, payload), limits.MAX_PAYLOAD)
         reply = self._caller.call(
             "sb_explain", root, id, arguments.check_event(event), body, arguments.encode_whole("now", now)
         )

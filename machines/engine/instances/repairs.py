@@ -65,12 +65,14 @@ class RepairMethods(EngineBase):
         jobs, timers and children of the states left are ended, those of the states entered begin. The reason is
         required and stands in the history.
         """
-        return self._repair("sb_force", machine, id, _force_words(state=state, data=data), **options)
+        return self._repair(
+            "sb_force", machine, id, _force_words(state=state, data=self._encryption.encrypt(machine, data)), **options
+        )
 
     def edit(self, machine: str, id: str, changes: Data, **options: Unpack[RepairOptions]) -> Instance:
         """Change data fields, None unsets; each is checked against its declared type. Nothing else happens: guards
         read the new data with the next event. Raises BadPayload."""
-        return self._repair("sb_edit", machine, id, _edit_words(changes), **options)
+        return self._repair("sb_edit", machine, id, _edit_words(self._encryption.encrypt(machine, changes)), **options)
 
     def reset(self, machine: str, id: str, *, keep_data: bool = False, **options: Unpack[RepairOptions]) -> Instance:
         """Return the instance to the initial configuration of its own version, and, unless ``keep_data``, to the data
@@ -93,7 +95,13 @@ class RepairMethods(EngineBase):
 
         Raises Refused where no transition takes its end, BadInput where none listens for it, Suspended.
         """
-        return self._repair("sb_unblock", machine, id, _unblock_words("skip", invoke, result), **options)
+        return self._repair(
+            "sb_unblock",
+            machine,
+            id,
+            _unblock_words("skip", invoke, self._encryption.encrypt(machine, result)),
+            **options,
+        )
 
     def cancel(self, machine: str, id: str, invoke: str, **options: Unpack[RepairOptions]) -> Instance:
         """Withdraw the open job of an invoke, and move the instance by ``error.invoke.<id>``, kind "Withdrawn".
@@ -143,6 +151,7 @@ class RepairMethods(EngineBase):
         made = PREVIEWS.get(repair)
         if made is None:
             raise BadInput(f"the repairs are {', '.join(PREVIEWS)}, not {repair!r}")
+        asked = {name: self._encryption.encrypt(machine, value) for name, value in asked.items()}
         function, words = made(
             id, arguments.encode_whole("expect", expect), arguments.encode_whole("now", now), **asked
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -71,6 +72,7 @@ class LifecycleMethods(JobReadMethods):
             results.append(None)
             try:
                 call = records.read_item(item)
+                call = replace(call, input=self._encryption.encrypt(call.machine, call.input))
                 words = records.build_arguments(call)
                 root = self._choose_job_partition(call).root
             except EngineUnavailable:
@@ -191,7 +193,7 @@ class LifecycleMethods(JobReadMethods):
         Raises LeaseLost when the token no longer holds the job, Refused when the step fails (the job is then still
         held).
         """
-        at, text = arguments.encode_whole("now", now), _encode_result(result)
+        at, text = arguments.encode_whole("now", now), self._encode_result(job, result)
         with tracing.Spans() as steps:
             how = tracing.begin_ends({0: require_job(job)}, steps, "")
             reply = self._caller.call("sb_complete", job.root, at, how, job.id, job.token, text)
@@ -215,7 +217,7 @@ class LifecycleMethods(JobReadMethods):
         for index, (job, result) in enumerate(ends):
             results.append(None)
             try:
-                batches.setdefault(require_job(job).root, []).append((index, job, _encode_result(result)))
+                batches.setdefault(require_job(job).root, []).append((index, job, self._encode_result(job, result)))
             except SignalboxError as error:
                 results[index] = error
         wire, sent, steps = [], [], tracing.Spans()
@@ -241,6 +243,9 @@ class LifecycleMethods(JobReadMethods):
             ):
                 self._deliver(root, now)
         return results
+
+    def _encode_result(self, job: Job, result: Any) -> str:
+        return _encode_result(self._encryption.encrypt(require_job(job).machine, result))
 
     def _read_completed(
         self, part: Sequence[tuple[int, Job, str]], reply: Any

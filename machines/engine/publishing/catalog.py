@@ -14,6 +14,7 @@ from machines.engine.connection import waiting
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import FieldTypes, Status, build_version_refusal, require_ok
 from machines.engine.definitions import CompiledDefinition, StateOutline, compile_definition, compute_digest, outline
+from machines.engine.definitions.findings import Report
 from machines.engine.errors import (
     BadInput,
     DefinitionError,
@@ -243,17 +244,30 @@ class Catalog:
         *,
         start: RolloutStart | None = None,
         store: bool = False,
+        codec: bool = True,
     ) -> PublishedMachine:
         """Compile a definition and store it on every partition, after the machines embedded in it. It becomes the
-        current version, unless ``start`` rolls it out or ``store`` only stores it. Raises DefinitionError."""
+        current version, unless ``start`` rolls it out or ``store`` only stores it. ``codec``: whether
+        there is one for encrypted fields. Raises DefinitionError."""
         compiled = waiting.compute(compile_definition, definition)
         restored = version is not None and compiled.runs
         if compiled.has_errors and not restored:
             raise DefinitionError(list(compiled.findings))
+        if not codec:
+            self._require_no_encryption([compiled, *(() if alone else compiled.along.values())])
         for inner in () if alone else compiled.along.values():  # machines that others invoke come first
             self._publish(inner, None, [], ("",))
         mode = start.as_words() if start is not None else ("store" if store else "",)
         return self._publish(compiled, version, list(compiled.findings), mode)
+
+    @staticmethod
+    def _require_no_encryption(machines: Sequence[CompiledDefinition]) -> None:
+        """Raise DefinitionError for encrypted fields: there is no codec that could write and read them."""
+        for compiled in machines:
+            for field in compiled.program.get("sensitive", {}).get("encrypted", {}):
+                report = Report()
+                report.add("SB128", ("context", field), f"{field!r} is encrypted, and no codec is set", "set CODEC")
+                raise DefinitionError(report.findings())
 
     def _publish(
         self, compiled: CompiledDefinition, version: int | None, findings: list[Any], mode: Sequence[Any]

@@ -181,12 +181,21 @@ def _read_object(text: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class EncryptedField:
+    """How a field is encrypted. ``types``: of its plain value; ``searchable``: equal values have one ciphertext."""
+
+    types: tuple[str, ...]
+    searchable: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SensitiveFields:
-    """Names of sensitive fields. ``data``: data fields; ``events``: payload fields by event. False where there is
-    none."""
+    """Names of sensitive fields. ``data``: data fields; ``events``: payload fields by event; ``encrypted``: those of
+    either that are stored encrypted. False where there is none."""
 
     data: frozenset[str] = frozenset()
     events: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    encrypted: Mapping[str, EncryptedField] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.data or self.events)
@@ -198,8 +207,14 @@ class SensitiveFields:
 
 
 def read_sensitive_fields(text: str | None) -> SensitiveFields:
-    """Read what ``sb_publish`` stores, ``{"data": {field: 1}, "events": {event: {field: 1}}}``; None: no field is
-    sensitive."""
+    """Read what ``sb_publish`` stores, ``{"data": {field: 1}, "events": {event: {field: 1}}, "encrypted": {field:
+    {"types": [...], "searchable": true}}}``; None: no field is sensitive."""
     held = json.loads(text) if text else {}
     events = {event: frozenset(fields) for event, fields in held.get("events", {}).items()}
-    return SensitiveFields(frozenset(held.get("data", ())), events)
+    return SensitiveFields(frozenset(held.get("data", ())), events, read_encrypted_fields(held))
+
+
+def read_encrypted_fields(held: Mapping[str, Any]) -> dict[str, EncryptedField]:
+    """Read the encrypted fields of what is stored, or of a program's ``sensitive``."""
+    marks = held.get("encrypted", {})
+    return {name: EncryptedField(tuple(mark["types"]), bool(mark.get("searchable"))) for name, mark in marks.items()}

@@ -119,6 +119,8 @@ class SearchMethods(EngineBase):
 
     def _read_query(self, machine: str, terms: SearchTerms, now: int | None) -> Query:
         state, tag = terms.get("state"), terms.get("tag")
+        if self._encryption.find_marks(machine):
+            terms = {**terms, "where": self._encryption.encrypt_terms(machine, terms.get("where"))}
         conditions = tuple(self._add_tagged(machine, one) for one in filters.read_terms(terms))
         before = self._read_before(machine, terms.get("older_than"), now)
         query = Query(machine, (), MAX_LIMIT, before, conditions, False, named=state is not None or tag is not None)

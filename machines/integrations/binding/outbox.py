@@ -155,6 +155,8 @@ def _put(field: MachineField, id: str, using: str, *, key: str | None = None, **
             f"{field.label} looks after the rows of {', '.join(field.databases())}, and this one is in {using!r}:"
             f" name it in databases= of the field"
         )
+    if facts.get("payload"):
+        facts["payload"] = get_engine().encrypt(field.machine, facts["payload"])
     made = OutboxEntry(
         key=key or f"outbox-{secrets.token_hex(16)}", field=field.label, machine=field.machine, instance=id, **facts
     )

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from machines.conf.table import REDIS, SETTINGS
-from machines.connections import use_engine
+from machines.connections import load_codec, use_engine
 from machines.engine import Engine
 from machines.engine.errors import SignalboxError
 from machines.engine.keys import PREFIX
@@ -38,8 +38,9 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         options = read_options(given, _read(environment, "LEASE_HELPER"), int(_read(environment, "JOB_LOGS")))
-        engine = Engine.from_url(given["url"], prefix=given["prefix"])
-    except (ValueError, SignalboxError) as error:
+        codec = load_codec(environment.get("SIGNALBOX_CODEC", ""))
+        engine = Engine.from_url(given["url"], prefix=given["prefix"], codec=codec)
+    except (ValueError, ImportError, AttributeError, SignalboxError) as error:
         parser.error(str(error))
     with use_engine(engine):  # before handlers are imported: they may ask for it
         try:

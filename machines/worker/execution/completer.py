@@ -262,7 +262,7 @@ class Completer:
     def _report_failure(self, end: Failure) -> str:
         job, error = end
         kind = type(error).__name__
-        text, trace = format_error(error), format_trace(error)
+        text, trace = job.conceal(format_error(error)), job.conceal(format_trace(error))
         self._flush(job)
         self._write([job])
         retry = not isinstance(error, ForeignJob)

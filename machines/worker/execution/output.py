@@ -40,7 +40,9 @@ class JobOutput:
         self.changed = self.ended = False
 
     def add(self, text: str) -> None:
-        text = text[-self._most :].encode("utf-8", "backslashreplace").decode()  # names of files may be no UTF-8
+        text = (
+            self.job.conceal(text)[-self._most :].encode("utf-8", "backslashreplace").decode()
+        )  # names of files may be no UTF-8
         with self._lock:
             if not self.ended:
                 self._text = (self._text + text)[-self._most :]

@@ -100,7 +100,8 @@ class Fetcher:
             self._later[route] = self._clock() + max(taken.wait or 0, 1) / 1000, partitions
         elif taken.hint:
             self._held[route] = self._clock()
-        return [Job(job, began=began, progress_reporter=self._progress) for job in taken]
+        decrypt = self._engine.decrypt
+        return [Job(job, began=began, progress_reporter=self._progress, decrypt=decrypt) for job in taken]
 
     # Waiting
 

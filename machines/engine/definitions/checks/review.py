@@ -12,7 +12,7 @@ from machines.engine.definitions.model import Machine, State, Transition
 from machines.engine.definitions.outline import FIRE, is_match
 from machines.engine.definitions.program import list_descriptors, list_known_events
 
-from . import graph, references, types
+from . import encrypted, graph, references, types
 
 _TIMER = re.compile(r"after\.t\d+")
 _MADE = ("done.invoke", "done.state", "error.invoke", "error.execution", "error.communication", "error.platform")
@@ -191,6 +191,7 @@ def review_approval(machine: Machine, report: Report) -> None:
 CHECKS = (
     references.review,
     types.review,
+    encrypted.review,
     graph.review,
     review_transitions,
     review_timers,

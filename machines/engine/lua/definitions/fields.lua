@@ -19,6 +19,7 @@ local tests = {
     integer = is_whole,
     number = function(value) return type(value) == 'number' end,
     string = function(value) return type(value) == 'string' end,
+    ciphertext = function(value) return type(value) == 'string' and string.find(value, '^enc:1:[^:]+:.') ~= nil end,
     boolean = function(value) return type(value) == 'boolean' end,
     array = function(value) return values.kind_of(value) == 'array' end,
     object = function(value) return values.kind_of(value) == 'object' end,
@@ -73,6 +74,9 @@ function fields.compile(spec)
     }
     local has_type, encode = fields.make_test(field.types), codec.encode
     local function throw_misfit(value)
+        if field.types[1] == 'ciphertext' then -- without the value
+            values.fail(spec.name .. ' is encrypted: it takes ciphertext, not ' .. values.kind_of(value))
+        end
         values.fail(string.format('%s takes %s, not %s (%s)', spec.name, fields.describe_types(field.types),
             values.kind_of(value), values.describe(value)))
     end

@@ -284,6 +284,7 @@ local function outline_program(source, version, root)
         invoked_by = {},
         machine_invokes = {},
         invoked_machines = to_set(source.brings), -- machines that it invokes by name, or whose definitions it contains
+        encrypted = source.sensitive and source.sensitive.encrypted,
         accepts = source.accepts and to_set(source.accepts.from),
         configurations = { count = 0, of = {} },
         plans = 0,

@@ -7,6 +7,7 @@ local MAX_HISTORY = 1024
 local MAX_SOURCE = 8 * MAX_HISTORY -- a longer text is not encoded again to see whether it would fit
 payloads.NOT_KEPT = '{}' -- in a history: there was a payload, and it was too long or no object
 local NONE = {}
+local CIPHERTEXT = { 'ciphertext' }
 local match = string.match
 
 local function decode(text)
@@ -34,10 +35,23 @@ local function list_names(declared)
     return #listed > 0 and table.concat(listed, ', ') or 'none'
 end
 
+local function find_plain(marked, payload)
+    for name in pairs(marked) do
+        local value = payload[name]
+        if value ~= nil and value ~= json.null and not fields.has_type(value, CIPHERTEXT) then
+            return string.format("field '%s' is encrypted: it takes ciphertext, not %s", name, values.kind_of(value)), name
+        end
+    end
+    return nil
+end
+
 -- Answers nil when the payload fits the declaration of its event; else a sentence and the field it is about.
 function payloads.find_misfit(program, event, payload)
     local declared = program.events[event]
-    if not declared then return nil end
+    if not declared then
+        if program.encrypted then return find_plain(program.encrypted, payload) end
+        return nil
+    end
     for name, value in pairs(payload) do
         local spec = declared[name]
         if not spec then

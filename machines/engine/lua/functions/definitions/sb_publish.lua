@@ -77,6 +77,10 @@ local function store_sensitive(root, marked)
         held.events[event] = held.events[event] or {}
         for field in pairs(fields) do held.events[event][field] = 1 end
     end
+    for field, mark in pairs(marked.encrypted or {}) do
+        held.encrypted = held.encrypted or {}
+        held.encrypted[field] = mark
+    end
     redis.call('HSET', keys.meta(root), 'sensitive', cjson.encode(held))
 end
 

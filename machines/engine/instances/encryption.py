@@ -1,0 +1,174 @@
+"""Encryption of the fields that a definition marks as ``encrypted``, by a codec of the application.
+
+A value is encrypted before a call leaves for Redis, so Redis and everything that reads it hold ciphertexts:
+``enc:1:<field>:<base64>``. A ciphertext names the field that it was encrypted for, so it is decrypted wherever it was
+copied to.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from machines.engine.definitions.fields import describe_types, get_type, is_of_type
+from machines.engine.errors import BadInput, BadPayload, EncryptionFailed, EngineUnavailable, UnknownMachine
+from machines.engine.publishing.machine_meta import EncryptedField, SensitiveFields
+
+FORM = re.compile(r"enc:1:([^:\s]+):([A-Za-z0-9_-]+={0,2})")
+UNREADABLE = "(cannot be decrypted: "
+"""What the words begin with that a page shows in place of a value."""
+FRESH = 5.0  # seconds for which it is not asked again which fields a machine encrypts
+
+LEAST = 4  # characters of a value that is looked for in what a handler wrote: a shorter one would be found everywhere
+
+Marks = Mapping[str, EncryptedField]
+
+
+class Codec(Protocol):
+    """What ``SIGNALBOX["CODEC"]`` names. ``field``: the name of the field; a codec that authenticates it refuses a
+    ciphertext of another field. Any exception means that the value is not to be had now."""
+
+    def encrypt(self, value: bytes, field: str) -> bytes: ...
+
+    def encrypt_deterministic(self, value: bytes, field: str) -> bytes:
+        """Return the same bytes for the same value, for fields that are found by equality."""
+        ...
+
+    def decrypt(self, value: bytes, field: str) -> bytes:
+        """Return the value of either form, under any key that the codec still holds."""
+        ...
+
+
+def is_ciphertext(value: object) -> bool:
+    return isinstance(value, str) and FORM.fullmatch(value) is not None
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    """List the texts by which a value would be found in a longer one."""
+    if isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _list_texts(inner)
+    elif isinstance(value, str | int | float) and len(str(value)) >= LEAST:
+        yield str(value)
+
+
+class FieldEncryption:
+    """Encrypts and decrypts with one codec; None leaves everything as it is. ``read``: returns the marks of a
+    machine."""
+
+    def __init__(self, codec: Codec | None, read: Callable[[str], SensitiveFields]) -> None:
+        self.codec = codec
+        self._read = read
+        self._known: dict[str, tuple[float, Marks]] = {}
+
+    def find_marks(self, machine: str) -> Marks:
+        """Return the encrypted fields of all versions of a machine; none without a codec."""
+        if self.codec is None:
+            return {}
+        at, marks = self._known.get(machine, (0.0, {}))
+        now = time.monotonic()
+        if machine not in self._known or now - at > FRESH:
+            try:
+                marks = self._read(machine).encrypted
+            except UnknownMachine:  # the call itself says so
+                return {}
+            except EngineUnavailable:
+                if machine not in self._known:
+                    raise
+            self._known[machine] = (now, marks)
+        return marks
+
+    def forget(self, machine: str) -> None:
+        """Read the marks anew with the next call."""
+        self._known.pop(machine, None)
+
+    def encrypt(self, machine: str, value: Any) -> Any:
+        """Return data, a payload or a result with the value of each encrypted field, at any depth, as a ciphertext."""
+        marks = self.find_marks(machine) if value else {}
+        return self.encrypt_by(marks, value) if marks else value
+
+    def encrypt_by(self, marks: Marks, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {
+                name: self._encrypt_one(name, marks[name], inner) if name in marks else self.encrypt_by(marks, inner)
+                for name, inner in value.items()
+            }
+        return [self.encrypt_by(marks, inner) for inner in value] if isinstance(value, list | tuple) else value
+
+    def _encrypt_one(self, name: str, mark: EncryptedField, value: Any) -> Any:
+        if value is None or is_ciphertext(value):
+            return value
+        if isinstance(value, str) and value.startswith(UNREADABLE):
+            raise BadPayload(f"{name} is the note that stands for a value; leave the field out to keep it", field=name)
+        if not is_of_type(get_type(value), mark.types):
+            why = f"the encrypted field {name!r} takes {describe_types(mark.types)}, not {get_type(value)}"
+            raise BadPayload(why, field=name)
+        if self.codec is None:
+            raise EncryptionFailed(name, "no CODEC is set")
+        seal = self.codec.encrypt_deterministic if mark.searchable else self.codec.encrypt
+        try:
+            plain = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            sealed = seal(plain.encode(), name)
+        except Exception as error:
+            raise EncryptionFailed(name, f"it cannot be encrypted: {type(error).__name__}") from error
+        return f"enc:1:{name}:{base64.urlsafe_b64encode(sealed).decode()}"
+
+    def decrypt(self, value: Any, found: set[str] | None = None) -> Any:
+        """Return a value with every ciphertext in it, at any depth, decrypted; add the texts of what was decrypted to
+        ``found``. Raises EncryptionFailed."""
+
+        def read(text: str, form: re.Match[str]) -> Any:
+            plain = self._decrypt_one(text, form)
+            if found is not None:
+                found.update(_list_texts(plain))
+            return plain
+
+        return self._walk(value, read)
+
+    def show(self, value: Any) -> Any:
+        """Return the same for people: words in place of what cannot be decrypted."""
+        return self._walk(value, self._show_one)
+
+    def _walk(self, value: Any, read: Callable[[str, re.Match[str]], Any]) -> Any:
+        if isinstance(value, Mapping):
+            return {name: self._walk(inner, read) for name, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._walk(inner, read) for inner in value]
+        found = FORM.fullmatch(value) if isinstance(value, str) and value.startswith("enc:1:") else None
+        return read(value, found) if found else value
+
+    def _decrypt_one(self, value: str, found: re.Match[str]) -> Any:
+        field, sealed = found.groups()
+        if self.codec is None:
+            raise EncryptionFailed(field, "no CODEC is set")
+        try:
+            return json.loads(self.codec.decrypt(base64.urlsafe_b64decode(sealed), field))
+        except Exception as error:
+            raise EncryptionFailed(field, f"it cannot be decrypted: {type(error).__name__}") from error
+
+    def _show_one(self, value: str, found: re.Match[str]) -> Any:
+        try:
+            return self._decrypt_one(value, found)
+        except EncryptionFailed as error:
+            cause = error.__cause__
+            return f"{UNREADABLE}{type(cause).__name__ if cause else 'no CODEC is set'})"
+
+    def encrypt_terms(self, machine: str, where: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Return the conditions of a search on data fields, each value of a searchable field encrypted."""
+        marks = self.find_marks(machine) if where else {}
+        if not where or not marks.keys() & where.keys():
+            return where
+        return {name: self._encrypt_term(name, marks[name], rule) if name in marks else rule
+                for name, rule in where.items()}  # fmt: skip
+
+    def _encrypt_term(self, name: str, mark: EncryptedField, rule: Any) -> Any:
+        if rule is None or is_ciphertext(rule):
+            return rule
+        if not mark.searchable or isinstance(rule, Mapping):
+            only = "only by a whole value" if mark.searchable else "only where it is declared as searchable"
+            raise BadInput(f"{name!r} is encrypted: it is found {only}", code="SB418")
+        return self._encrypt_one(name, mark, rule)

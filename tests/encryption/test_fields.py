@@ -1,0 +1,223 @@
+"""Fields that are marked as encrypted: neither Redis nor the database holds their values in any readable form."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import pytest
+
+from machines.bulks.bulk import Bulk
+from machines.bulks.order import Order
+from machines.catalog import publishing
+from machines.connections import get_engine
+from machines.engine import BadInput, BadPayload, DefinitionError, EncryptionFailed, Engine
+from machines.engine.definitions import compile_definition
+from machines.instances import actions as instances
+from machines.people.actor import Actor
+from machines.schedules import actions as schedules
+from machines.testing.job_runner import JobRunner
+from tests.configuration import configure
+
+from .conftest import dump_redis, dump_sql
+
+CARD, MAIL, NUMBER, REPLY = "4111-7CANARY", "ann7CANARY@example.com", 7700777007, "answer-7CANARY"
+PLAIN = ("7CANARY", str(NUMBER))
+CODEC = "machines.encryption.field_codec.SecretKeyCodec"
+PAYMENT = {
+    "id": "payment",
+    "initial": "New",
+    "index": ["mail"],
+    "context": {
+        "type": "object",
+        "properties": {
+            "card": {"type": "string", "encrypted": True},
+            "mail": {"type": "string", "encrypted": "searchable"},
+            "account": {"type": "integer", "encrypted": True},
+            "answer": {"type": "string", "encrypted": True},
+            "note": {"type": ["object", "null"], "encrypted": True},
+            "tries": {"type": "integer", "default": 0},
+        },
+    },
+    "events": {"pay": {"payload": {"card": {"type": "string", "encrypted": True, "required": True}}}},
+    "states": {
+        "New": {
+            "on": {
+                "pay": {"target": "Charging", "actions": [{"set": {"card": "event.card"}}]},
+                "sign": [
+                    {"guard": "mail == None", "actions": [{"set": {"mail": "event.mail"}}]},
+                    {"guard": "event.mail == mail", "target": "Known"},
+                ],
+            }
+        },
+        "Charging": {
+            "invoke": {
+                "src": "charge",
+                "input": {"card": "card", "mail": "mail"},
+                "retry": {"attempts": 2, "backoff": "10ms"},
+                "onDone": {"target": "Paid", "actions": [{"set": {"answer": "event.result.answer"}}]},
+            }
+        },
+        "Known": {},
+        "Paid": {"type": "final"},
+    },
+}
+
+
+@pytest.fixture
+def coded(engine, settings, db) -> Engine:
+    """The engine of the settings, with a codec."""
+    configure(settings, CODEC=CODEC)
+    publishing.publish(PAYMENT)
+    return get_engine()
+
+
+def charge(job):
+    assert (job.input["card"], job.data["mail"], job.data["account"]) == (CARD, MAIL, NUMBER)
+    job.progress(1, 2, f"card {CARD}")
+    if job.attempt == 1:
+        raise ValueError(f"the bank refused {CARD}")
+    return {"answer": REPLY, "nested": [{"card": CARD}]}
+
+
+def run_jobs(engine: Engine, handler=charge) -> list[str]:
+    found = []
+    for _ in range(3):
+        found += [
+            run.outcome
+            for run in JobRunner(engine, {"charge": handler, "lone": print}).run(["payment"], None, 10, False)
+        ]
+        engine.tick("payment", now=engine.read_clock() + 60_000)
+    return found
+
+
+def test_nothing_that_is_stored_holds_a_value(coded, user_of, cleaner, prefix):
+    actor = Actor(user_of("supervisor", "ann"), "test")
+    instances.create(actor, "payment", "p-1", {"mail": MAIL, "account": NUMBER})
+    coded.create_many("payment", {"p-2": {"mail": MAIL}, "p-3": None})
+    instances.fire(actor, "payment", "p-1", "pay", {"card": CARD})
+    coded.fire_many([("payment", "p-2", "pay", {"card": CARD})])
+    instances.repair(actor, "edit", "payment", "p-2", changes={"account": NUMBER}, reason="a test")
+    coded.enqueue("payment", "lone", {"card": CARD})
+    among = {"where": {"mail": MAIL}}
+    Bulk.start(coded, Order("payment", "fire", "ann", "a test", filter=among, event="pay", payload={"card": CARD}))
+    what = {"do": "fire", "machine": "payment", "instance": "p-3", "event": "pay", "payload": {"card": CARD}}
+    schedules.put(actor, {"name": "nightly", "when": {"every": "1d"}, "what": what}, reason="a test")
+    assert run_jobs(coded, charge).count("completed") >= 2
+    done = coded.get("payment", "p-1")
+    assert done.state == "Paid"
+    assert coded.decrypt(done.data) == {
+        "card": CARD, "mail": MAIL, "account": NUMBER, "answer": REPLY, "tries": 0,
+    }  # fmt: skip
+    stored = dump_redis(cleaner, prefix) + dump_sql()
+    assert "enc:1:card:" in stored
+    for text in PLAIN:
+        assert text not in stored
+
+
+def test_equal_values_are_found_and_compared_by_their_ciphertext(coded):
+    coded.create("payment", "p-1", {"mail": MAIL, "account": 1})
+    coded.create("payment", "p-2", {"mail": "bob@example.com"})
+    assert [one.id for one in coded.find("payment", where={"mail": MAIL}).instances] == ["p-1"]
+    assert coded.fire("payment", "p-1", "sign", {"mail": MAIL}).state == "Known"
+    for rule in ({"prefix": "ann"}, {"ge": "a"}):
+        with pytest.raises(BadInput, match="only by a whole value"):
+            coded.find("payment", where={"mail": rule})
+    with pytest.raises(BadInput, match="only where it is declared as searchable"):
+        coded.find("payment", state="New", where={"account": 1})
+
+
+def test_plain_text_of_a_client_without_a_codec_is_refused(coded, redis_url, prefix):
+    other = Engine.from_url(redis_url, prefix=prefix)
+    coded.create("payment", "p-1")
+    refused = [
+        lambda: other.create("payment", "p-2", {"card": CARD}),
+        lambda: other.fire("payment", "p-1", "pay", {"card": CARD}),
+        lambda: other.fire("payment", "p-1", "sign", {"mail": MAIL}),
+        lambda: other.edit("payment", "p-1", {"account": NUMBER}, actor="ann", reason="a test"),
+    ]
+    for call in refused:
+        with pytest.raises(BadPayload, match="ciphertext") as error:
+            call()
+        assert not any(text in str(error.value) for text in PLAIN)
+    other.client.close()
+
+
+def test_the_type_of_a_plain_value_is_checked(coded):
+    with pytest.raises(BadPayload, match="'account' takes integer, not string"):
+        coded.create("payment", "p-1", {"account": CARD})
+    assert coded.decrypt(coded.create("payment", "p-1", {"note": {"a": [1]}, "tries": 2}).data["note"]) == {"a": [1]}
+    assert coded.edit("payment", "p-1", {"note": None}, actor="ann", reason="a test").data == {"note": None, "tries": 2}
+
+
+def test_old_keys_read_and_without_the_key_nothing_is_lost(coded, settings):
+    coded.create("payment", "p-1", {"mail": MAIL, "account": NUMBER})
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another key, as long as a key should be: 0123456789"
+    data = coded.get("payment", "p-1").data
+    assert coded.decrypt(data)["account"] == NUMBER
+    kept, settings.SECRET_KEY_FALLBACKS = settings.SECRET_KEY_FALLBACKS, []
+    with pytest.raises(EncryptionFailed, match="cannot be decrypted: KeyGone; nothing was changed"):
+        coded.decrypt(data)
+    shown = coded.decrypt_for_people(data)
+    assert shown["account"] == "(cannot be decrypted: KeyGone)"
+    with pytest.raises(BadPayload, match="leave the field out to keep it"):
+        coded.edit("payment", "p-1", {"account": shown["account"]}, actor="ann", reason="a test")
+    settings.SECRET_KEY_FALLBACKS = kept
+    assert coded.decrypt(coded.get("payment", "p-1").data)["account"] == NUMBER
+
+
+def test_a_ciphertext_is_not_read_as_that_of_another_field(coded):
+    text = coded.encrypt("payment", {"card": CARD})["card"].replace(":card:", ":answer:")
+    with pytest.raises(EncryptionFailed):
+        coded.decrypt(text)
+
+
+class Away:
+    def decrypt(self, value: bytes, field: str) -> bytes:
+        raise ConnectionError("the key service")
+
+    encrypt = encrypt_deterministic = decrypt
+
+
+def test_a_key_service_that_is_away_fails_the_call_and_the_attempt(coded, redis_url, prefix):
+    coded.create("payment", "p-1", {"mail": MAIL, "account": NUMBER})
+    coded.fire("payment", "p-1", "pay", {"card": CARD})
+    away = Engine.from_url(redis_url, prefix=prefix, codec=Away())
+    with pytest.raises(EncryptionFailed, match="cannot be encrypted: ConnectionError"):
+        away.create("payment", "p-2", {"card": CARD})
+    assert JobRunner(away, {"charge": charge}).run(["payment"], None, 1, False)[0].outcome == "delayed"
+    away.client.close()
+    coded.tick("payment", now=coded.read_clock() + 60_000)
+    assert run_jobs(coded)[-1:] == ["completed"]
+
+
+CHANGES = {
+    "states.New.on.pay.guard": ("pay", {"guard": "card == 'x'"}),
+    "states.New.on.sign.guard": ("sign", {"guard": "event.mail > mail"}),
+    "states.New.on.pay.actions[0].set.tries": ("pay", {"actions": [{"set": {"tries": "len(event.card)"}}]}),
+    "states.New.on.pay.actions[0].set.card": ("pay", {"actions": [{"set": {"card": "'4111'"}}]}),
+    "states.New.on.pay.actions[0].set.mail": ("pay", {"actions": [{"set": {"mail": "event.card"}}]}),
+}
+
+
+@pytest.mark.parametrize("path", CHANGES)
+def test_what_cannot_be_worked_out_is_found(path):
+    event, transition = CHANGES[path]
+    changed = deepcopy(PAYMENT)
+    changed["states"]["New"]["on"][event] = {"target": "Known", **transition}
+    found = [one for one in compile_definition(changed).findings if one.code == "SB128"]
+    assert [one.path for one in found] == [path]
+
+
+def test_an_index_and_a_first_value_are_found():
+    changed = deepcopy(PAYMENT)
+    changed["index"] = ["card"]
+    changed["context"]["properties"]["account"]["default"] = NUMBER
+    found = [one.path for one in compile_definition(changed).findings if one.code == "SB128"]
+    assert found == ["index", "context.properties.account"]
+
+
+def test_without_a_codec_it_is_not_published(engine):
+    with pytest.raises(DefinitionError, match="no codec is set"):
+        engine.publish(PAYMENT)
+    assert "payment" not in engine.machines()

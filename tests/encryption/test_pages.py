@@ -1,0 +1,51 @@
+"""Encrypted fields on the instance page, in the API and over the socket: plain for who may reveal, and for no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from machines.audit import reveals
+from machines.models import AuditEntry
+from tests.pages.reading import fields, read
+
+from .test_fields import CARD, MAIL, PLAIN, coded, run_jobs
+
+__all__ = ["coded"]
+PAGE = "/machines/payment/instances/p-1/"
+API = "/api/v1/machines/payment/instances/p-1"
+
+
+@pytest.fixture
+def paid(coded, monkeypatch):
+    monkeypatch.setattr(reveals, "memory", reveals.Memory())
+    coded.create("payment", "p-1", {"mail": MAIL, "account": 12345678})
+    coded.fire("payment", "p-1", "pay", {"card": CARD})
+    run_jobs(coded)
+    return coded
+
+
+@pytest.mark.parametrize("address", [PAGE, API, f"{API}/history"])
+def test_who_may_reveal_is_shown_the_value_and_that_is_in_the_audit(paid, as_, address):
+    page = as_("supervisor", "sue").get(address)
+    assert page.status_code == 200
+    assert CARD in page.content.decode()
+    assert "enc:1:" not in page.content.decode()
+    assert "card" in AuditEntry.objects.get(action="reveal", actor="sue").detail["shown"]
+    hidden = as_("operator", "oda").get(address).content.decode()
+    assert not any(text in hidden for text in ("enc:1:", *PLAIN))
+
+
+def test_without_the_key_the_page_says_so(paid, as_, settings):
+    settings.SECRET_KEY = "another key, as long as a key should be: 0123456789"
+    page = as_("supervisor").get(PAGE)
+    assert page.status_code == 200
+    assert "(cannot be decrypted: KeyGone)" in page.content.decode()
+
+
+def test_an_event_of_the_page_is_encrypted(coded, as_):
+    coded.create("payment", "p-1")
+    client = as_("supervisor")
+    forms = read(client.get(PAGE)).all("form", action=f"{PAGE}fire/")
+    form = next(found for one in forms if (found := fields(one)).get("event") == "pay")
+    assert client.post(f"{PAGE}fire/", form | {"payload-card": CARD, "reason": "a test"}).status_code == 302
+    assert coded.decrypt(coded.get("payment", "p-1").data)["card"] == CARD
