@@ -50,6 +50,7 @@ def preview(job: Job) -> dict[str, Any]:
     order, counts = store.order(), Counter(data["verdicts"])
     if order.action == MIGRATE:  # it was previewed while it was frozen
         return {"checked": data["found"], "verdicts": data["verdicts"]}
+    order.demand_readable()
     checked = data["checked"]
     until = min(checked + PREVIEWED, data["found"])
     while checked < until:
@@ -73,6 +74,7 @@ def act(job: Job) -> dict[str, Any]:
     if not store.is_released(data["selection"]):
         raise NotReleased("not started by a person with the operate permission: run it from its page")
     order, start, rate = store.order(), data["tried"], store.rate()
+    order.demand_readable()
     permit = order.permit(store.read_approver(data["selection"]))
     turn, together = TURN, execution.TOGETHER
     if order.action == MIGRATE:

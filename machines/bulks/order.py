@@ -10,6 +10,7 @@ from typing import Any
 
 from machines.catalog import builtin_machines
 from machines.catalog.mirrors import is_mirror
+from machines.encryption.ciphers import SecretUnreadable, Unreadable, decrypt, encrypt, has_key, renew
 from machines.engine import Engine, MigrationPlan, Permit, arguments, limits
 from machines.engine.errors import BadInput
 from machines.engine.search.filters import SearchTerms
@@ -24,6 +25,9 @@ MAX_REASON = 900  # characters: what each history says has the bulk's id behind 
 MAX_RATE = 10_000  # instances a second
 MAX_CHOSEN = 200  # instances chosen one by one: the list stands in the data of the bulk
 IDS = "ids"
+PURPOSE = "bulk.arguments"
+ARGUMENTS: dict[str, Any] = {"payload": {}, "changes": {}, "result": None}
+"""What an order stores encrypted, with what it is where there is nothing to hide."""
 FILTERS = frozenset(SearchTerms.__annotations__)
 """The terms of a filter: what ``Engine.find`` finds by. In place of these, ``ids`` lists chosen instances."""
 STORED_TERMS = {"definition": "version"}  # a term as former releases stored it -> its name
@@ -49,7 +53,7 @@ class Order:
     happened to since they were frozen. ``rate``: instances a second at most, 0 for as fast as it goes. ``person``:
     whether a person ordered it, so that rules for people hold; ``groups``: theirs, None takes any transition. ``plan``:
     for "migrate", the plan as ``MigrationPlan.as_dict`` returns it. ``unattended``: it runs once it is previewed,
-    without a person who lets it, as a schedule has it.
+    without a person who lets it, as a schedule has it; ``unreadable``: the key of payload, changes and result is gone.
     """
 
     machine: str
@@ -71,6 +75,7 @@ class Order:
     person: bool = False
     plan: dict[str, Any] = field(default_factory=dict)
     unattended: bool = False
+    unreadable: bool = False
 
     def permit(self, second: str = "") -> Permit | None:
         """Return what the engine holds each step to; None for a program's order. ``second``: the person who approved
@@ -110,8 +115,18 @@ class Order:
         """The plan of the order. Raises PlanError."""
         return _read_plan(json.dumps(self.plan))
 
+    @property
+    def has_arguments(self) -> bool:
+        return any(getattr(self, name) != nothing for name, nothing in ARGUMENTS.items())
+
+    def demand_readable(self) -> None:
+        """Raise SecretUnreadable where the key of what it takes is gone."""
+        if self.unreadable:
+            raise SecretUnreadable(f"what a bulk action on {self.machine} takes")
+
     def check(self, engine: Engine) -> None:
-        """Raise BadInput, BadPayload, UnknownMachine."""
+        """Raise BadInput, BadPayload, UnknownMachine, SecretUnreadable."""
+        self.demand_readable()
         arguments.check_machine(self.machine)
         if self.action not in ACTIONS:
             raise BadInput(f"a bulk can {', '.join(ACTIONS)}, not {self.action!r}")
@@ -172,14 +187,30 @@ class Order:
         return {name: getattr(self, name) for name in names}
 
     def encode(self) -> str:
-        return json.dumps(
-            asdict(self) | {"groups": None if self.groups is None else sorted(self.groups)}, separators=(",", ":")
-        )
+        """Encode it, with its arguments encrypted where there is a key: an event may carry what only few may see."""
+        found = asdict(self) | {"groups": None if self.groups is None else sorted(self.groups)}
+        del found["unreadable"]
+        if self.has_arguments and has_key():
+            given = {name: found.pop(name) for name in ARGUMENTS}
+            found["arguments"] = encrypt(json.dumps(given), PURPOSE)
+        return json.dumps(found, separators=(",", ":"))
 
     @classmethod
     def decode(cls, text: str) -> Order:
         found = json.loads(text)
+        given = decrypt(found.pop("arguments", "{}"), PURPOSE)
+        found |= {"unreadable": True} if isinstance(given, Unreadable) else json.loads(given)
         groups = found.get("groups")
         found |= {"states": tuple(found["states"]), "groups": None if groups is None else frozenset(groups)}
         found["filter"] = read_filter(found["filter"])
         return cls(**found)
+
+
+def renew_order(text: str) -> str | None:
+    """Return an encoded order with its arguments as the current key encrypts them; None where no key fits."""
+    stored = json.loads(text).get("arguments")
+    if stored is None:
+        order = Order.decode(text)  # of a former release, or of a program without a key
+        return order.encode() if order.has_arguments else text
+    new = renew(stored, PURPOSE)
+    return new and text.replace(stored, new)

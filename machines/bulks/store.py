@@ -19,7 +19,7 @@ from machines.engine.keys import choose_partition
 from machines.engine.storage import Storage
 from machines.engine.versions.records import DryRun
 
-from .order import BULK, Order
+from .order import BULK, Order, renew_order
 
 MAX_REFUSED = 100  # refused instances kept with the classes of a dry run; each has its verdict besides
 PAGE = 100  # instances on one page of a selection
@@ -106,6 +106,15 @@ class Store:
         found = storage.commands([(key, ("HMGET", key, "order", "rate")) for key in keys])
         orders = {id: (Order.decode(order), rate) for id, (order, rate) in zip(bulks, found, strict=True) if order}
         return {id: (order, order.rate if rate is None else int(rate)) for id, (order, rate) in orders.items()}
+
+    def renew_order(self) -> bool | None:
+        """Encrypt the arguments of the order under the current key. Return whether that changed anything, None where no
+        key fits."""
+        text = self._storage.command("HGET", self._order, "order")
+        new = text and renew_order(text)
+        if new and new != text:
+            self._write(self._order, ("HSET", self._order, "order", new))
+        return None if text and not new else new != text
 
     def put_rate(self, rate: int) -> None:
         """Set the rate from the next instances on, in instances a second; 0 for as fast as it goes."""

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import base64
 import logging
+import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING
-
-from django.conf import settings
-from django.utils.encoding import force_bytes
 
 from machines.engine import SignalboxError
 
@@ -56,6 +54,12 @@ def demand_readable(what: str, *values: object) -> None:
         raise SecretUnreadable(what)
 
 
+def has_key() -> bool:
+    """Tell whether there is a key here: a program that does not use Django has none."""
+    found = sys.modules.get("django.conf")
+    return found is not None and found.settings.configured
+
+
 def encrypt(text: str, purpose: str) -> str:
     """Encrypt a text under the current key."""
     return MARK + _load_ciphers(purpose)[0].encrypt(text.encode("utf-8", "surrogatepass")).decode("ascii")
@@ -97,6 +101,11 @@ def _decrypt(stored: str, purpose: str) -> tuple[str, int] | None:
 
 
 def _load_ciphers(purpose: str) -> tuple[Fernet, ...]:
+    if not has_key():
+        return ()
+    from django.conf import settings
+    from django.utils.encoding import force_bytes
+
     keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
     return tuple(_derive_cipher(force_bytes(key), purpose) for key in keys)
 

@@ -322,7 +322,8 @@ sys.meta_path.insert(0, Missing())
 from machines.bulks import Bulk, Order
 from machines.engine import Engine
 engine = Engine.from_url(sys.argv[1], prefix=sys.argv[2])
-print(Bulk.start(engine, Order("parcel", "delete", "ann", "a test")).get().state)
+order = Order("parcel", "fire", "ann", "a test", event="send", payload={"by": "ann"})
+print(Bulk.start(engine, order, id="b1").get().state)
 """
 
 
@@ -331,6 +332,7 @@ def test_a_bulk_is_started_without_django(engine, redis_url, prefix):
     command = [sys.executable, "-c", PROGRAM, redis_url, prefix]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.returncode) == ("collecting", 0), done.stderr
+    assert Bulk(engine, "b1").order().payload == {"by": "ann"}
 
 
 def test_what_was_ordered_first_is_what_is_done(engine):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 
 import pytest
@@ -12,12 +13,17 @@ from django.utils import timezone
 
 from machines.alarms import routes
 from machines.approvals import actions as approvals
+from machines.bulks import BULK, Bulk, Order
+from machines.bulks import actions as bulks
 from machines.encryption import ciphers, rotation
+from machines.engine.keys import choose_partition
 from machines.models import Approval, Webhook
 from machines.people.actor import Actor
 from machines.webhooks import management, sender
+from machines.worker.registry import discover
+from tests.bulk.builders import work_off
 
-from .conftest import dump_redis, dump_sql
+from .conftest import CANARY, dump_redis, dump_sql
 
 WORD = "cannot be decrypted: its key is neither SECRET_KEY nor one of SECRET_KEY_FALLBACKS"
 MIGRATION = import_module("machines.migrations.0025_encrypted_secrets")
@@ -140,3 +146,49 @@ def test_the_migration_encrypts_what_is_there_and_back(held):
     encrypted = dump_sql()
     assert not any(secret in encrypted for secret in held.secrets)
     assert read_all() == before
+
+
+def start_bulk(held, **more: object) -> Bulk:
+    asked = {"event": "refund", "payload": {"card": f"{CANARY}-card"}} | more
+    return bulks.start(held.actor, Order("order", "fire", "ann", "the shop was closed", {"state": "Open"}, **asked))
+
+
+def test_what_a_bulk_sends_is_encrypted_in_redis_and_arrives(held, cleaner, prefix, engine):
+    discover()
+    bulk = start_bulk(held)
+    work_off(engine)
+    assert CANARY not in dump_redis(cleaner, prefix)
+    assert bulk.order().payload == {"card": f"{CANARY}-card"}
+    assert bulk.rows()[0].verdict.word == "taken"
+
+
+def test_the_command_renews_what_bulks_send_and_encrypts_that_of_former_releases(
+    held, settings, capsys, cleaner, prefix, engine
+):
+    bulk, plain = start_bulk(held), start_bulk(held)
+    start_bulk(held, payload={})
+    key = engine.keys.partition(BULK, choose_partition(plain.id, 1)).bulk_order(plain.id)
+    old = json.loads(cleaner.hget(key, "order"))
+    del old["arguments"]
+    cleaner.hset(key, "order", json.dumps(old | {"payload": {"card": f"{CANARY}-card"}, "changes": {}, "result": None}))
+    assert plain.order().payload == bulk.order().payload
+    replace_key(settings, keep=True)
+    assert "arguments of bulk actions: 2 encrypted, 1 up to date" in rotate(capsys)
+    assert "arguments of bulk actions: 0 encrypted, 3 up to date" in rotate(capsys)
+    settings.SECRET_KEY_FALLBACKS = []
+    assert plain.order().payload == bulk.order().payload == {"card": f"{CANARY}-card"}
+    assert CANARY not in dump_redis(cleaner, prefix)
+
+
+def test_a_bulk_without_its_key_moves_nothing_and_says_so(held, settings, engine, as_):
+    discover()
+    bulk = start_bulk(held)
+    replace_key(settings, keep=False)
+    with pytest.raises(ciphers.SecretUnreadable, match=WORD):
+        work_off(engine)
+    assert as_("supervisor", "bob").get(reverse("signalbox:bulk", args=[bulk.id])).status_code == 200
+    with pytest.raises(ciphers.SecretUnreadable, match=WORD):
+        bulks.again(held.actor, bulk.id, reason="once more")
+    with pytest.raises(CommandError, match=f"arguments of bulk actions of {bulk.id}"):
+        call_command("secrets", "rotate")
+    assert engine.get("order", "o-1").state == "Open"

@@ -73,13 +73,13 @@ def test_a_recovery_code_replaces_a_lost_device_once(person, another, recovery):
     assert not thief.is_logged_in()
 
 
-def test_the_command_that_replaces_the_key_renews_second_factors_too(site, another, recovery):
+def test_the_command_that_replaces_the_key_renews_second_factors_too(site, another, recovery, redis_url):
     key = (site.home / "secret_key").read_text().strip()
 
     def rotate(new: str, old: str) -> str:
         variables = {"SIGNALBOX_HOME": str(site.home), "SECRET_KEY": new, "SECRET_KEY_FALLBACKS": old}
         command = [sys.executable, str(Path(__file__).resolve().parents[2] / "manage.py"), "secrets", "rotate"]
-        settings = {"DJANGO_SETTINGS_MODULE": "dashboard.settings", "SIGNALBOX_SIGN_IN": "totp"}
+        settings = {"DJANGO_SETTINGS_MODULE": "dashboard.settings", "SIGNALBOX_SIGN_IN": "totp", "REDIS_URL": redis_url}
         return subprocess.run(
             command, env=os.environ | variables | settings, capture_output=True, text=True, check=True, timeout=240
         ).stdout
