@@ -19,7 +19,7 @@ from dashboard.shared.times import format_day, format_hour
 from machines.models import AuditEntry
 
 from .filter import DAY, HOUR, AuditFilter, make_cursor, older_than
-from .sentences import describe_attempt
+from .sentences import describe_attempt, describe_retry
 
 CHUNK = 1000  # entries read at a time
 FACTS = (
@@ -32,7 +32,15 @@ COLUMNS: Columns = {
 }
 FACT_PAGES = {"bulk": "bulk", "again": "bulk", "approval": "approval", "job": "job", "stored_plan": "plan"}
 """Further fact of an entry -> the page of what it names."""
-JOINTS = {"fire": "to", "explain": "to", "force": "on", "edit": "of", "reveal": "of", "export": "of"}
+JOINTS = {
+    "fire": "to",
+    "explain": "to",
+    "force": "on",
+    "edit": "of",
+    "reveal": "of",
+    "export": "of",
+    "failure.redrive": "on",
+}
 SUBJECTS = (
     "create", "reset", "retry", "skip", "cancel", "delete", "suspend", "resume", "publish", "machine", "queue", "run",
 )  # fmt: skip
@@ -91,7 +99,10 @@ def make_row(entry: AuditEntry, user: Any) -> Row:
     rest = [(name, fact, _find_page(entry, name, fact)) for name, fact in further if fact not in (None, "", {}, [])]
     links, linked = _list_subjects(entry), _link_target(entry, user)
     target = linked or ((entry.target, "") if entry.target else None)
-    verb = describe_attempt(entry.action, entry.outcome, noun=not linked or " " not in linked[0])
+    if entry.action == "failure.redrive" and not target:  # of any group
+        verb = describe_retry(entry.outcome, detail.get("groups", 0))
+    else:
+        verb = describe_attempt(entry.action, entry.outcome, noun=not linked or " " not in linked[0])
     is_subject = not target and entry.action.partition(".")[0] in SUBJECTS  # the links say what the verb is about
     joint = JOINTS.get(entry.action, "" if is_subject else "of") if links else ""
     return Row(entry, verb, target, joint, links, _summarize(detail), rest)

@@ -60,6 +60,12 @@ def describe_attempt(action: str, outcome: str, *, noun: bool = True) -> str:
     return _form_past(verb) + space + rest
 
 
+def describe_retry(outcome: str, groups: int) -> str:
+    """Return ``retried dead jobs of 2 error groups``: of any, as far as is known."""
+    named = f"{groups} error group{'' if groups == 1 else 's'}" if groups else "any error group"
+    return f"{'retried' if outcome == DONE else 'tried to retry'} dead jobs of {named}"
+
+
 def _form_past(verb: str) -> str:
     if verb in PAST:
         return PAST[verb]

@@ -24,6 +24,7 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
     fields = ["name", "description", "current", "version_policy", "created_at", "adopted"]
     readonly_fields = fields
     change_form_template = "admin/machines/machine/change_form.html"
+    change_list_template = "admin/machines/change_list.html"
     inlines = [UserGrants, GroupGrants]
 
     class Media:

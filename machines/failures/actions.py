@@ -52,10 +52,11 @@ class Selection:
 
 
 def list_open(actor: Actor, where: Selection) -> list[FailedJob]:
-    """List the open jobs that the actor may act on, exactly, as of now, the oldest first; 10,000 at most."""
+    """List the open jobs that the actor may act on, exactly, as of now, the oldest first; 10,000 at most. Jobs of a
+    running action are left out, and all of a group that one is about."""
     if where.group:
         get(actor, where.group)
-    return _open_jobs(where, actor.scope("operate"))
+    return _leave_out_running(where, _open_jobs(where, actor.scope("operate")))
 
 
 def redrive(
@@ -63,7 +64,7 @@ def redrive(
     expect: int | None = None,
 ) -> FailureAction:  # fmt: skip
     """Make open jobs ready again, ``rate`` a second at most. ``id``: of their group, 0 for any; ``machine``, ``queue``:
-    of this one alone. ``expect``: how many the actor saw.
+    of this one alone. ``expect``: how many the actor saw. Jobs of a running action are left out.
 
     Raises UnknownFailureGroup, Forbidden, Miscounted, BadFailureAction, and BadInput where a definition asks for a
     second person.
@@ -128,7 +129,8 @@ def _start(
         if isinstance(rate, bool) or not 1 <= rate <= MAX_RATE:
             raise BadFailureAction(f"a rate is 1 to {MAX_RATE} jobs a second", "rate")
         limits.spend_rate(actor, f"failure.{action}", **about)
-        rows = _open_jobs(where, scope)
+        found = _open_jobs(where, scope)
+        rows = _leave_out_running(where, found) or found
         if expect is not None and expect != len(rows):
             subject = f"failure group {where.group}" if where.group else "the selection"
             raise Miscounted(f"of {subject}", "dead", expected=expect, actual=len(rows))
@@ -144,7 +146,7 @@ def _start(
             jobs=[row.pk for row in rows], started=now, updated=now - 1000,
         )  # fmt: skip
         _store(made, rows)
-        entry.note(count=len(rows), machines=machines)
+        entry.note(count=len(rows), machines=machines, groups=len({row.group_id for row in rows}))
         return made
 
 
@@ -174,6 +176,14 @@ def _open_jobs(where: Selection, scope: Scope) -> list[FailedJob]:
     rows = in_scope(FailedJob.objects.all(), scope, where.machine)
     named = {name: value for name, value in (("group", where.group), ("queue", where.queue)) if value}
     return list_open_of(DeadJobs(get_engine()), rows.filter(**named))
+
+
+def _leave_out_running(where: Selection, rows: list[FailedJob]) -> list[FailedJob]:
+    running = list(_RUNNING.all())
+    if where.group and any(action.group_id == where.group for action in running):
+        return []
+    taken = {job for action in running for job in action.jobs}
+    return [row for row in rows if row.pk not in taken]
 
 
 def assign(actor: Actor, id: int, assignee: str, *, reason: str = "") -> GroupView:

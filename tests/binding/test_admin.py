@@ -151,3 +151,12 @@ def test_the_id_of_a_saved_row_is_not_edited_in_its_form(machines_there):
     assert 'name="number"' not in client.get(f"/office/shop/parcel/{saved.pk}/change/").content.decode()
     client.post(f"/office/shop/parcel/{saved.pk}/change/", {"number": "P-2", "made": "4"})
     assert Parcel.objects.values_list("number", "made").get() == ("P-1", 4)
+
+
+def test_the_list_of_rows_names_the_environment(log_in, row, settings):
+    configure(settings, ENVIRONMENT={"name": "staging", "colour": "green"})
+    foreign = [each for each in settings.TEMPLATES[0]["DIRS"] if "own_site" not in str(each)]
+    settings.TEMPLATES = [settings.TEMPLATES[0] | {"DIRS": foreign}]
+    page = log_in("view").get("/office/shop/order/").content.decode()
+    assert re.search(r'<p class="sb-environment"\s+data-colour="green">staging</p>', page)
+    assert "signalbox/admin/admin.css" in page

@@ -226,8 +226,10 @@ def test_a_retry_of_any_group_takes_the_jobs_of_a_queue_or_a_machine_and_each_on
         failures.redrive(boss, machine="errand", queue="work", reason="fixed", expect=2)
     retry = failures.redrive(boss, machine="errand", queue="work", reason="fixed", rate=2, expect=3)
     assert (retry.group, retry.terms, retry.machines) == (None, {"machine": "errand", "queue": "work"}, ["errand"])
+    assert [row.machine for row in failures.list_open(boss, Selection())] == ["errand2"]
+    assert failures.list_open(boss, Selection(queue="work", machine="errand")) == []
     with pytest.raises(errors.BadFailureAction, match="another action on these jobs"):
-        failures.redrive(boss, reason="all of them")
+        failures.redrive(boss, machine="errand", reason="again")
     with pytest.raises(errors.BadFailureAction, match="another action on these jobs"):
         failures.redrive(boss, FailureGroup.objects.get(kind="OSError").pk, reason="this one")
     PacedActions(engine).look(retry.started)
@@ -238,7 +240,19 @@ def test_a_retry_of_any_group_takes_the_jobs_of_a_queue_or_a_machine_and_each_on
     assert engine.stats("errand")["work"].depth["dead"] == 1
     assert engine.stats("errand2")["work"].depth["dead"] == 1
     entry = AuditEntry.objects.get(action="failure.redrive", outcome="done")
-    assert (entry.machine, entry.queue, entry.detail["count"]) == ("errand", "work", 3)
+    assert (entry.machine, entry.queue, entry.detail["count"], entry.detail["groups"]) == ("errand", "work", 3, 2)
+    rest = failures.redrive(boss, reason="all of them")
+    assert (rest.total, rest.machines) == (2, ["errand", "errand2"])
+
+
+def test_a_retry_of_any_group_leaves_out_the_jobs_of_a_running_one(die, follow, boss):
+    die("a", error="boom")
+    die("b", kind="OSError", error="away")
+    follow()
+    running = failures.redrive(boss, FailureGroup.objects.get(kind="OSError").pk, reason="first")
+    assert [row.pk for row in failures.list_open(boss, Selection(running.group_id))] == []
+    assert failures.redrive(boss, reason="all of them", expect=1).total == 1
+    assert failures.list_open(boss, Selection()) == []
 
 
 def test_a_retry_of_any_group_reaches_the_machines_of_the_right_alone(die, follow, actor, seer):

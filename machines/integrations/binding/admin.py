@@ -58,6 +58,7 @@ class MachineAdminMixin:
 
     machine_field = ""
     change_form_template = f"{FOLDER}/change_form.html"
+    change_list_template = "admin/machines/change_list.html"
 
     def _bound_field(self) -> Any:
         found = registry.fields_of(self.model)  # type: ignore[attr-defined]

@@ -203,8 +203,12 @@ def test_every_action_has_words_in_one_group_of_the_filter(action):
 def test_an_entry_is_a_sentence(as_, entries):
     record("dora", "approval.approve", machine="order", instance="o-1", target="refund", detail={"approval": 7})
     record("dora", "retry", machine="order", instance="o-1", target="0-9")
+    record("dora", "failure.redrive", machine="order", queue="pay", detail={"groups": 2})
+    record("dora", "failure.redrive", outcome="refused")
     page = read(as_("supervisor").get("/audit/"))
     assert [" ".join(cell.text.split()) for cell in page.all("td", class_="what")] == [
+        "dora tried to retry dead jobs of any error group",
+        "dora retried dead jobs of 2 error groups on order / pay",
         "dora retried 0-9 of order / o-1",
         "dora approved request 7 of order / o-1",
         "carol quieted the worker box:1",

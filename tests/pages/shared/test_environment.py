@@ -50,12 +50,13 @@ def test_screens_in_the_admin_of_a_project_name_it(waiting, production, client, 
     own = client
     own.force_login(get_user_model().objects.create_superuser("root", password="let me in"))
     machine = Machine.objects.create(name="activation", current=1)
-    address = f"/admin/machines/machine/{machine.pk}/instances/"
-    assert read(own.get(address)).all("p", class_="sb-environment") == []
+    addresses = [f"/admin/machines/machine/{machine.pk}/instances/", "/admin/machines/machine/"]
+    assert [read(own.get(each)).all("p", class_="sb-environment") for each in addresses] == [[], []]
     foreign = [each for each in settings.TEMPLATES[0]["DIRS"] if "own_site" not in str(each)]
     settings.TEMPLATES = [settings.TEMPLATES[0] | {"DIRS": foreign}]
-    band = read(own.get(address)).one("p", class_="sb-environment")
-    assert (band.text, band["data-colour"]) == (NAME, "red")
+    for address in addresses:
+        band = read(own.get(address)).one("p", class_="sb-environment")
+        assert (band.text, band["data-colour"]) == (NAME, "red")
 
 
 def test_pages_of_outages_and_errors_name_it(as_, production, monkeypatch):
