@@ -25,7 +25,7 @@ from machines.engine.limits import MAX_INSTANCE_ID
 from machines.people.limits import spend_if_available
 from machines.statistics.present import present
 
-from .search import Hit, search, search_words
+from .search import Hit, search, search_docs, search_words
 
 MOST = 20  # rows of one answer
 MOST_OF_A_KIND = 8
@@ -34,7 +34,7 @@ WORD_SECONDS = 0.3  # of such a search
 LEAST_WORD = 3  # characters: fewer stand everywhere
 LIMIT, PER = 60, 10  # requests of one person in so many seconds: typing fast needs ten
 WORD_LIMIT = 15  # of those that search for words
-ORDER = ("instance", "archived instance", "job", "machine", "place", "queue", "view", "action")
+ORDER = ("instance", "archived instance", "job", "machine", "place", "queue", "view", "action", "docs")
 VERBS = ("pause", "resume", "retry", "open alarm", "alarm")
 """How actions begin that take a survey of the machines: it is read only for a text that begins so, too."""
 
@@ -66,7 +66,7 @@ def _collect_by_words(request: HttpRequest, asked: str) -> list[Hit]:
 
 def _collect(request: HttpRequest, asked: str) -> list[Hit]:
     wanted = asked.lower()
-    hits = [*(search(request, asked) if asked else ()), *_list_own_hits(request, wanted)]
+    hits = [*(search(request, asked) if asked else ()), *_list_own_hits(request, wanted), *search_docs(asked)]
     hits.sort(key=lambda hit: _rank(hit, wanted))
     taken: dict[str, int] = {}
     kept = []

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeVar
 from urllib.parse import urlencode
 
@@ -30,6 +31,8 @@ from machines.engine.limits import MAX_INSTANCE_ID
 from machines.instances import query_line
 from machines.instances.archive.store import get_archive
 from machines.instances.words import SECONDS, count_instances
+
+from .docs import find_docs
 
 MAX_HITS = 20  # of each kind on the page
 BY_PREFIX = 20  # machines whose ids are looked through for one page
@@ -133,6 +136,12 @@ def _find_by_prefix(engine: RedactedEngine, machines: list[str], prefix: str, fo
             found.remainders.append(Remainder("instance", 1, MAX_HITS, of=name, url=address))
 
 
+def search_docs(asked: str) -> list[Hit]:
+    """Return the headings of the docs that hold these words, at most ``MAX_HITS``."""
+    found = islice(find_docs(asked), MAX_HITS)
+    return [Hit("docs", heading, url, places=[title]) for heading, title, url in found]
+
+
 @dataclass(frozen=True, slots=True)
 class WordResults:
     """Holds hits of words. ``looked``: how many instances were compared, with those of the pages before, of ``total``;
@@ -188,7 +197,7 @@ def show(request: HttpRequest) -> HttpResponse:
     looked = parse_number(request.GET.get("looked", "")) or 0
     context = {
         "asked": asked,
-        "hits": sorted(found.hits, key=lambda hit: not hit.exact),
+        "hits": [*sorted(found.hits, key=lambda hit: not hit.exact), *(search_docs(asked) if page == 1 else ())],
         "found": found,
         "words": search_words(request, asked, cursor=cursor, looked=looked) if asked and page == 1 else None,
         "line": " ".join(map(query_line.quote, asked.split())),

@@ -166,6 +166,8 @@ TABLE = (
     _setting("AUDIT_STREAM_SECRET", Secret(least=24), "", secret=True),
     # The name and colour of this installation, for every page and message.
     _setting("ENVIRONMENT", Environment(), {}),
+    # The site of docs (make docs) of this version, which the search then finds headings in.
+    _setting("DOCS_URL", Url(("https", "http")), ""),
     # Signalbox's own site and its demo.
     _setting("HOME", Folder(), ".signalbox"),
     _setting("EXAMPLES", Flag(), True),

@@ -11,6 +11,7 @@ from dashboard.models import SavedView
 from dashboard.overview import palette
 from machines.catalog import publishing
 from machines.models import Machine
+from tests.configuration import configure
 from tests.pages.conftest import example
 
 
@@ -57,6 +58,22 @@ def test_other_machines_are_not_named(user_of, client, engine, db):
 @pytest.mark.parametrize("asked", ["x" * 3000, "<script>", "\0", "%", "🚦", "' OR 1=1"])
 def test_any_text_is_answered_with_twenty_rows_at_most(as_, waiting, asked):
     assert len(rows(as_("supervisor"), asked)) <= 20
+
+
+def test_headings_of_the_docs_are_found_where_the_setting_says_where_they_are(as_, db, settings):
+    client = as_("viewer")
+    assert rows(client, "query line") == rows(client, "dead jobs") == []
+    configure(settings, DOCS_URL="https://docs.example/1.0.0/")
+    found = client.get(reverse("signalbox:search-suggestions"), {"q": "fresh logins"}).json()["rows"]
+    assert [(row["kind"], row["name"], row["place"]) for row in found] == [
+        ("docs", "Sessions and fresh logins", "Security")
+    ]
+    assert found[0]["url"] == "https://docs.example/1.0.0/docs/security.html#sessions-and-fresh-logins"
+    page = client.get(reverse("signalbox:search"), {"q": "FRESH logins"}).content.decode()
+    assert f'href="{found[0]["url"]}">Sessions and fresh logins</a>' in page
+    assert "No id or name matches" not in page
+    assert rows(client, "zz") == rows(client, "nothing of that kind") == []
+    assert "docs.example" not in client.get("/api/v1/search", {"q": "fresh logins"}).content.decode()
 
 
 def test_a_person_who_asks_too_fast_waits(as_, waiting, monkeypatch):
