@@ -1,5 +1,5 @@
-"""The caller's account: sessions of API tokens (a short-lived credential in place of the token, with data of its own),
-the handover note and saved views."""
+"""The caller's account: sessions of API tokens (a short-lived credential in place of the token, with data of its own)
+and saved views."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out
 from dashboard.models import SavedView
 from machines.models import Token
 from machines.patterns import Session
-from machines.people import actions, notes, tokens
-from machines.people.notes import MAX_TEXT, Note
+from machines.people import actions, tokens
 from machines.people.permissions import RIGHTS
 from machines.people.tokens import LEAST_TTL, LIFETIME, MAX_TTL, TTL
 
@@ -203,39 +202,6 @@ def me(request: HttpRequest) -> dict[str, Any]:
         },
         "token": token,
     }
-
-
-note_group = Group("note", "Handover note between shifts.")
-
-
-class NoteOut(Out):
-    text: str
-    author: str = Field(description="of its last change; empty where nobody ever wrote one")
-    at: Ms
-    revision: int = Field(description="what If-Match takes")
-
-
-class NoteWriting(Body):
-    text: str = Field(max_length=MAX_TEXT, description="plain; empty clears it")
-
-
-@note_group.get("/note", id="getNote", right="view", answers=NoteOut, summary="Get the note")
-def read(request: HttpRequest, response: HttpResponse) -> Note:
-    """Return the note; `ETag` is its revision."""
-    note = notes.read(actor_of(request))
-    set_etag(response, note)
-    return note
-
-
-@note_group.put(
-    "/note", id="putNote", right="fire", answers=NoteOut, matches=True, summary="Update the note",
-    example={"text": "lamp 7 is being replaced until noon"},
-)  # fmt: skip
-def write(request: HttpRequest, response: HttpResponse, body: NoteWriting) -> Note:
-    """Replace the whole note. With `If-Match`, only if nobody wrote since."""
-    note = notes.write(actor_of(request), body.text, expect=read_expected(request))
-    set_etag(response, note)
-    return note
 
 
 def _describe_mistake(error: ValidationError, body: type[Body]) -> Mistaken:

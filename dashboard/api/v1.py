@@ -35,7 +35,7 @@ NAMES = (
     "instances.api.group", "instances.api.repairs_group", "jobs.queues.api.group", "jobs.api.group",
     "workers.api.group", "failures.api.group", "bulks.api.group",
     "schedules.api.group", "approvals.api.group", "audit.api.group", "overview.api.statistics_group",
-    "webhooks.api.group", "account.api.note_group", "account.api.views_group",
+    "webhooks.api.group", "account.api.views_group",
     "instances.sm.api.group",
 )  # fmt: skip
 """Groups of operations in ``dashboard``, in the order of the document. Rooms import the framework: they are named here

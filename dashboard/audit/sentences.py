@@ -15,7 +15,6 @@ GROUPS = {
     "Alarms and errors": ("alarm", "route", "failure"),
     "Webhooks": ("webhook",),
     "Accounts": ("login", "logout", "token", "session", "user", "group", "grant"),
-    "Shift notes": ("note",),
     "Audit": ("audit", "export"),
 }
 NOUNS = {

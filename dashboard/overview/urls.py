@@ -1,4 +1,4 @@
-"""Addresses of the overview, the wall screen, the handover note and the search."""
+"""Addresses of the overview, the wall screen and the search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ urlpatterns = [
     path("", views.show, name="overview"),
     path("charts.json", views.show_charts, name="charts"),
     path("wall/", views.show_wall, name="wall"),
-    path("note/", views.show_note, name="note"),
     path("search/", search.show, name="search"),
     path("search.json", palette.suggest, name="search-suggestions"),
 ]

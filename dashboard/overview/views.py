@@ -1,5 +1,5 @@
-"""The first page: what needs attention, every machine as a row, then queues, workers, notes and charts. Also the form
-of the handover note, and the wall: every machine as a tile."""
+"""The first page: what needs attention, every machine as a row, then queues, workers and charts. And the wall: every
+machine as a tile."""
 
 from __future__ import annotations
 
@@ -7,31 +7,24 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dashboard.alarms.queries import collect_alarms
 from dashboard.models import SavedView
 from dashboard.shared import charts, version_view
-from dashboard.shared.addresses import REVISION_DIGITS, parse_number
 from dashboard.shared.counts import count_known, count_states, name_topic, rank_depths, read_depths
 from dashboard.shared.errors.redis_outage import Panels
-from dashboard.shared.permissions import Scope, allows, anywhere, require, require_audited, scope_of
+from dashboard.shared.permissions import Scope, allows, require, scope_of
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.alarms.alarm import CRITICAL, WARNING, Alarm, worst_by_machine
 from machines.catalog.builtin_machines import split_system
 from machines.catalog.queries import count_missing
 from machines.conf import conf
-from machines.engine import BadInput, EngineFault, Survey
-from machines.patterns import Changed
-from machines.people import notes
-from machines.people.actor import Actor
-from machines.people.notes import MAX_TEXT, Note
+from machines.engine import Survey
 from machines.people.permissions import NOTHING
 from machines.statistics.present import Present, present
 from machines.statistics.series import rates_by_machine
@@ -105,7 +98,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "total": sum(live.total for live in lives.values()),
         "ready": sum(depth.ready for depth in depths),
         "dead": sum(depth.dead for depth in depths),
-    } | panels.read("note", lambda: read_note(request), {})
+    }
     return render_page(request, "signalbox/overview/overview.html", context | {"away": panels.away})
 
 
@@ -156,49 +149,6 @@ def choose_look(request: HttpRequest) -> str:
 def show_charts(request: HttpRequest) -> JsonResponse:
     names, _ = split_system(redacted_engine(request).machines())
     return JsonResponse(charts.of_overview(request, names).as_dict())
-
-
-def read_note(request: HttpRequest) -> dict[str, object]:
-    """Return the context of the note's panel."""
-    found: dict[str, object] = {"note_limit": MAX_TEXT, "may_write": anywhere(request.user, "fire")}
-    try:
-        return found | {"note": notes.read(Actor.of(request))}
-    except EngineFault as fault:  # the rest of the page is worth more
-        return found | {"note_fault": f"{fault.message} ({fault.code})"}
-
-
-@require_audited("fire", "note.write")
-def show_note(request: HttpRequest) -> HttpResponse:
-    """Show the form and save the note. A text that was saved meanwhile is shown beside one's own, to merge them."""
-    actor = Actor.of(request)
-    if request.method != "POST":
-        standing = notes.read(actor)
-        return _render_page(request, standing, standing.text)
-    text = request.POST.get("text", "").replace("\r\n", "\n")
-    seen = parse_number(request.POST.get("revision", ""), REVISION_DIGITS)
-    try:
-        if seen is None:
-            raise BadInput("the form is incomplete: reload the page", code="SB402")
-        notes.write(actor, text, expect=seen)
-    except Changed as changed:
-        standing = notes.note_of(changed.found)
-        joined = f"{standing.text}\n\n{text}".strip()
-        return _render_page(request, standing, joined if len(joined) <= MAX_TEXT else text, mine=text, status=409)
-    except BadInput as error:
-        return _render_page(request, notes.read(actor), text, mistake=f"{error.message} ({error.code})", status=400)
-    messages.success(request, "Handover note saved")
-    return redirect("signalbox:overview")
-
-
-def _render_page(
-    request: HttpRequest, standing: Note, text: str, *, mine: str | None = None, mistake: str = "", status: int = 200
-) -> HttpResponse:
-    """Render the form. ``mine``: the text that was not saved because ``standing`` was saved meanwhile."""
-    context = {
-        "section": "machines", "standing": standing, "text": text, "mine": mine, "mistake": mistake,
-        "note_limit": MAX_TEXT,
-    }  # fmt: skip
-    return render_page(request, "signalbox/overview/note.html", context, status=status)
 
 
 MAX_MACHINES = 120  # that are shown, in turns; those in trouble first

@@ -60,7 +60,7 @@ ACTIONS = (
     "alarm.acknowledge", "alarm.assign", "alarm.snooze", "alarm.wake",
     "failure.assign", "failure.mute", "failure.resolve", "failure.reopen", "failure.redrive", "failure.skip",
     "failure.stop",
-    "note.write", "reveal", "export", chain.SEAL,
+    "reveal", "export", chain.SEAL,
     "user.make", "user.change", "user.password", "user.groups", "user.rights", "user.delete",
     "group.make", "group.change", "group.rights", "group.delete",
     "grant.make", "grant.change", "grant.delete", "token.change", "token.delete",

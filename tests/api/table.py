@@ -224,8 +224,6 @@ TABLE: dict[str, Case] = {
     ),
     "pauseWebhook": Case("operate", "/webhooks/{hook}/pause", {}, stands="hook", everywhere=True, machine=False),
     "resumeWebhook": Case("operate", "/webhooks/{hook}/resume", {}, stands="hook", everywhere=True, machine=False),
-    "getNote": Case("view", "/note", machine=False),
-    "putNote": Case("fire", "/note", {"text": "all is well"}, machine=False),
     "listViews": Case("view", "/views", stands="view", machine=False),
     "saveView": Case(
         "view", "/views", {"name": "mine", "page": "/machines/door/", "query": "state=shut"}, machine=False

@@ -145,16 +145,3 @@ def test_every_operation_asks_who_calls(everything, monkeypatch):
         answer = send(Caller(), name, everything)
         assert (answer.status_code, answer.json()["code"]) == (401, "SB720"), name
         fits(name, answer)
-
-
-def test_a_note_is_written_over_the_version_that_was_seen(caller):
-    api = caller("view", "fire")
-    empty = api.get("/note")
-    assert (empty.json(), empty["ETag"]) == ({"text": "", "author": "", "at": 0, "revision": 0}, '"0"')
-    first = api("PUT", "/note", {"text": "one"}, If_Match='"0"')
-    assert (first.status_code, first.json()["text"]) == (200, "one")
-    assert first["ETag"] == api.get("/note")["ETag"]
-    late = api("PUT", "/note", {"text": "two"}, If_Match='"0"')
-    assert (late.status_code, late.json()["code"], late.json()["actual"]) == (412, "SB481", first.json()["revision"])
-    assert api("PUT", "/note", {"text": "three"}).status_code == 200
-    assert api("PUT", "/note", {"text": "x" * 2001}).status_code == 422

@@ -292,7 +292,7 @@ def test_the_migration_seals_what_went_before_there_were_seals(entries):
 def test_what_an_erasure_masked_is_accepted_and_no_other_change_of_it(engine: Engine, entries):
     engine.publish(machine("m", {"A": {}}, context={"mail": ""}))
     engine.create("m", "one", data={"mail": "eve@example.org"})
-    record("ann", "note.write", machine="m", target="eve@example.org", reason="asked by phone")
+    record("ann", "export", machine="m", target="eve@example.org", reason="asked by phone")
     with_reason = erasure.erase(engine, "m", where=("mail", "eve@example.org"), actor="ann", reason="asked")
     assert list(with_reason.masked) == ["6"]
     assert [found.partition(" (")[0] for found in find()] == ["entry 6"]

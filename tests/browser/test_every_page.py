@@ -16,8 +16,6 @@ from machines.bulks import Bulk, Order
 from machines.engine import WorkerInfo
 from machines.models import AlarmRoute, Approval, FailureGroup, FailurePart, Webhook
 from machines.patterns import Locks
-from machines.people import notes
-from machines.people.actor import Actor
 from machines.schedules import Schedules
 from tests.pages.conftest import delivery, order, paying
 
@@ -61,7 +59,6 @@ PAGES = [
     "/machines/activation/bulk/?do=force",
     "/bulk/3f2a/",
     "/workers/",
-    "/note/",
     "/alarms/",
     "/errors/",
     "/errors/retry/",
@@ -139,7 +136,6 @@ def everything(engine, waiting, devices, order) -> dict[str, int]:
     engine.create("activation", "x" * 200)
     busy(engine)
     Locks(engine.client, engine.keys.prefix).lock("house.mender", ttl=60, owner="w" * 100).acquire()
-    notes.write(Actor.console(), "the night shift says: " + "n" * 300 + "\nand " * 60, expect=0)
     record("sue", "force", machine="activation", instance="x" * 200, reason="r" * 200, detail={"data": "d" * 200})
     record("sue", "worker.quiet", target="w" * 100, outcome="refused", detail={"error": "e" * 200, "code": "SB423"})
     what = {"do": "enqueue", "machine": "new_device", "src": "start", "input": {"text": "x" * 200}}

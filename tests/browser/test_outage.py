@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from dashboard.serving.server import address, listen
 from dashboard.site import stores
+from machines.catalog import publishing
 from machines.server import Server
 from machines.server.guarded import Guarded
 from tests.configuration import configure
@@ -55,10 +56,11 @@ def page(chromium, own_site) -> Page:
 
 
 def test_a_page_comes_back_by_itself_and_a_form_is_not_sent_again(page, server):
-    page.goto("/note/")
-    page.get_by_role("textbox", name="Note").fill("lamp 7 is out")
+    publishing.publish({"id": "lamp", "initial": "On", "states": {"On": {}}})
+    page.goto("/machines/lamp/")
+    page.get_by_role("textbox", name="id text").fill("lamp-7")
     server.stop()
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", name="Redis unavailable")).to_be_visible()
     other = page.context.new_page()
     other.goto("/workers/")
@@ -72,4 +74,4 @@ def test_a_page_comes_back_by_itself_and_a_form_is_not_sent_again(page, server):
     expect(page.locator("[data-outage-text]")).to_have_text("Redis is back. Nothing was sent again.")
     assert "POST" not in sent
     page.get_by_role("button", name="Resend").click()
-    expect(page.locator("body")).to_contain_text("lamp 7 is out")
+    expect(page.locator("body")).to_contain_text("lamp-7")

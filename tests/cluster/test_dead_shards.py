@@ -34,9 +34,9 @@ tokens.make(get_user_model().objects.get(), "a program", ("view",))
 Token.objects.update(handle="0123456789ab")  # a shard of its sessions that is the same in each run
 """
 ABOUT_ONE = {
-    "bulk", "bulk-results", "cancel", "delete", "edit", "force", "history-csv", "history-json", "instance", "note",
+    "bulk", "bulk-results", "cancel", "delete", "edit", "force", "history-csv", "history-json", "instance",
     "reset", "resume", "retry", "schedule", "schedule-change", "skip", "sm-key", "suspend",
-    "admin instance", "API getBulk", "API getHistory", "API getInstance", "API getKey", "API getNote",
+    "admin instance", "API getBulk", "API getHistory", "API getInstance", "API getKey",
     "API getSchedule", "API getProblems", "API getWaits", "API listBulkResults", "API listNextRuns",
     "API listRuns", "API listSessions",
 }  # fmt: skip

@@ -112,7 +112,6 @@ _TABLE = {
     "instances-csv": Entry("view", 200, 405, {"machine": "activation"}),
     "instances-json": Entry("view", 200, 405, {"machine": "activation"}),
     "view-save": Entry("view", 405, 400, of=OWN),
-    "note": Entry("fire", 200, 400, of=OWN),
     "view-rename": Entry("view", 405, 404, {"id": "7"}, of=OWN),
     "view-delete": Entry("view", 405, 404, {"id": "7"}, of=OWN),
     "create": Entry("fire", 302, 302, {"machine": "activation"}),

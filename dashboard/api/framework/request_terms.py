@@ -24,7 +24,6 @@ from machines.engine import Instance, UnknownMachine
 from machines.models import Draft
 from machines.patterns import Session
 from machines.people.actor import Actor
-from machines.people.notes import Note
 
 MAX_CURSOR = 2000  # characters
 
@@ -102,7 +101,7 @@ def read_expected(request: HttpRequest) -> int | None:
     return int(found[1])
 
 
-Tagged = TypeVar("Tagged", Instance, Session, Note, Draft)
+Tagged = TypeVar("Tagged", Instance, Session, Draft)
 
 
 def set_etag(response: HttpResponse, found: Tagged) -> Tagged:

@@ -113,14 +113,6 @@ def test_a_form_that_met_the_outage_comes_back_to_be_sent_again(server, django_u
     assert "It is unknown whether this request was applied. Sending it again is safe" in page
 
 
-def test_a_handover_note_that_met_the_outage_comes_back_to_be_sent_again(server, client, django_user_model):
-    client.force_login(django_user_model.objects.create_superuser("admin", password="x"))
-    server.stop()
-    page = client.post("/note/", {"revision": "7", "text": "lamp 7 is out"}).content.decode()
-    assert 'name="revision" value="7"' in page
-    assert 'name="text" value="lamp 7 is out"' in page
-
-
 def test_a_form_without_a_key_is_not_offered_again(server, client, django_user_model):
     client.force_login(django_user_model.objects.create_superuser("admin", password="x"))
     server.stop()

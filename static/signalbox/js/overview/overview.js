@@ -7,7 +7,6 @@ import { putMachine, updateRows } from "./rows.js";
 
 const REGIONS = ["alarms", "depths", "workers"];
 const ROWS = "machines"; // updated row by row, so that none moves under the pointer
-const NOTE = ["note", "no-note"]; // it moves up while it has a text
 const { topic, hiddenMachines: hidden = "" } = document.querySelector("[data-topic]").dataset;
 const hiddenMachines = new Set(hidden.split(",")); // system machines that the page does not list
 const isPart = topic !== "overview"; // one page of several: figures of all machines come with the regions
@@ -23,7 +22,7 @@ connectPage().subscribe(topic, (value) => {
   renew(value, differs);
 });
 
-// No live value reports these: a pause that lasts, a note that another person wrote, machines of other pages.
+// No live value reports these: a pause that lasts, machines of other pages.
 setInterval(() => isResting() || again(), isPart ? 15000 : 60000);
 
 document.addEventListener("click", ({ target }) => {
@@ -36,7 +35,7 @@ document.addEventListener("click", ({ target }) => {
 async function renewRegions(signal) {
   const fresh = await load(location.href, signal);
   if (!fresh) return;
-  for (const name of isWritten() ? regions : [...regions, ...NOTE]) {
+  for (const name of regions) {
     if (name !== "depths" || listsAnother(fresh)) swap(find(document, name), find(fresh, name));
   }
   const [old, wanted] = [find(document, ROWS), find(fresh, ROWS)];
@@ -67,12 +66,6 @@ function show({ machines, workers }) {
 function listsAnother(fresh) {
   const listed = new Set([...document.querySelectorAll("[data-queue]")].map(({ dataset }) => dataset.queue));
   return [...fresh.querySelectorAll("[data-queue]")].some(({ dataset }) => !listed.has(dataset.queue));
-}
-
-/** Whether the handover note is being edited: it is not replaced meanwhile. */
-function isWritten() {
-  const text = document.querySelector(".note textarea");
-  return document.querySelector(".note details[open]") !== null || text?.value !== text?.defaultValue;
 }
 
 function sum(queues, place) {
