@@ -1,12 +1,15 @@
-"""Read-only lists in the admin: audit entries, published versions, tokens, who was last seen, the outbox of bound
-rows."""
+"""Read-only lists in the admin: audit entries, requests for approval, published versions, tokens, who was last seen,
+the outbox of bound rows."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ActionForm
 from django.contrib.auth import get_permission_codename, get_user_model
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -15,8 +18,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
+from machines.approvals import actions as approvals
+from machines.approvals import queries as approval_queries
+from machines.approvals.models import Approval
 from machines.audit.models import AuditEntry
 from machines.catalog.models import MachineVersion
+from machines.engine import SignalboxError
 from machines.integrations.binding.models import OutboxEntry
 from machines.people import actions as tokens
 from machines.people import permissions
@@ -68,6 +75,54 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
     def facts(self, entry: AuditEntry) -> SafeString:
         text = json.dumps(entry.facts, indent=2, ensure_ascii=False)
         return format_html('<pre class="sb-document">{}</pre>', text)
+
+
+class NoteForm(ActionForm):
+    note = forms.CharField(max_length=1000, required=False, label="note")
+
+
+@admin.register(Approval)
+class ApprovalAdmin(ReadOnly, admin.ModelAdmin):
+    """Decided by the same actions as on the pages, by the account that is logged in."""
+
+    machine_field = "machine"
+    list_display = ["pk", "asked_at", "action", "subject", "asker", "state", "decided_by", "quorum", "expires_at"]
+    list_filter = ["state", ("asked_at", admin.DateFieldListFilter)]
+    search_fields = ["machine__exact", "instance__exact", "asker__exact"]
+    search_help_text = "exact machine, instance or requester"
+    list_per_page = 50
+    fields = [
+        "action", "subject", "expect", "reason", "asker", "asked_at", "decided_by", "quorum", "approvers", "expires_at",
+        "state", "decider", "decided_at", "note", "outcome", "code",
+    ]  # fmt: skip
+    readonly_fields = fields
+    action_form = NoteForm
+    actions = ["approve", "decline"]
+
+    @admin.display(description="groups")
+    def decided_by(self, approval: Approval) -> str:
+        return " and ".join(approval.groups)
+
+    @admin.display(description="approved by")
+    def approvers(self, approval: Approval) -> str:
+        return ", ".join(vote.voter for vote, counts in approval_queries.list_votes(approval) if counts)
+
+    @admin.action(description="Approve the selected requests")
+    def approve(self, request: HttpRequest, chosen: QuerySet[Approval]) -> None:
+        self._decide(request, chosen, approvals.approve)
+
+    @admin.action(description="Decline the selected requests, with a note")
+    def decline(self, request: HttpRequest, chosen: QuerySet[Approval]) -> None:
+        self._decide(request, chosen, approvals.decline)
+
+    def _decide(self, request: HttpRequest, chosen: QuerySet[Approval], decide: Callable[..., Approval]) -> None:
+        actor = Actor.of(request)
+        for pk in chosen.order_by("pk").values_list("pk", flat=True):
+            try:
+                after = decide(actor, pk, note=request.POST.get("note", "").strip())
+                messages.success(request, f"Request {pk}: {after.word}. {after.outcome}")
+            except (SignalboxError, permissions.Forbidden) as error:
+                messages.error(request, f"Request {pk}: not done, {error}")
 
 
 @admin.register(LastSeen)

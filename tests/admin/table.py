@@ -84,6 +84,7 @@ SCREENS: dict[str, Screen] = {
     **_of_machine("machines_machineversion", "view"),
     **_of_machine("machines_outboxentry", "view"),
     **_of_machine("machines_auditentry", "audit"),
+    **_of_machine("machines_approval", "view"),
     **_read_only("machines_token", "machines.view_token"),
     **_read_only("machines_lastseen", "auth.view_user"),
 }

@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group
 from django.urls import URLPattern, URLResolver, reverse
 from django.utils import timezone
 
-from machines.models import AuditEntry, LastSeen, Machine, OutboxEntry
+from machines.models import Approval, AuditEntry, LastSeen, Machine, OutboxEntry
 from machines.people import tokens
 from tests.admin.table import QUERIES, SCREENS, Rules
 from tests.security.people import HERE, KINDS, PEOPLE, Kind
@@ -21,7 +21,7 @@ from tests.security.world import World
 pytestmark = pytest.mark.usefixtures("short_refusals")
 MODELS = {
     "auth_user", "auth_group", "machines_machine", "machines_machineversion", "machines_auditentry", "machines_token",
-    "machines_lastseen", "machines_outboxentry",
+    "machines_lastseen", "machines_outboxentry", "machines_approval",
 }  # fmt: skip
 
 
@@ -77,6 +77,9 @@ def objects(world: World) -> dict[str, int]:
         "machines_machineversion": machine.version(),
         "machines_auditentry": entry,
         "machines_outboxentry": OutboxEntry.objects.create(kind="fire", machine="activation", instance="a"),
+        "machines_approval": Approval.objects.create(
+            machine="activation", instance="a", action="delete", reason="it must"
+        ),
         "machines_token": tokens.make(target, "a token", ["view"])[0],
         "machines_lastseen": LastSeen.objects.create(user=target, at=timezone.now(), requests=1),
     }
