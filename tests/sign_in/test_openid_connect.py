@@ -2,6 +2,7 @@
 
 import html
 import re
+import secrets
 import time
 
 import httpx
@@ -114,6 +115,34 @@ def test_the_page_that_asks_who_one_is_leads_to_the_provider_and_back(site, prov
     page = person.get("/accounts/confirm/?next=https://evil.example/")
     form = html.unescape(re.search(r'action="([^"]*/oidc/sso/login/[^"]*)"', page.text)[1])
     assert httpx.URL(form).params["next"] == "/"
+
+
+def test_a_dangerous_action_waits_for_a_fresh_login_at_the_provider(start_site, provider, another):
+    def knows(age: int) -> None:
+        claims = {"email": "tom@acme.example", "preferred_username": "tom", "groups": ["bosses"]}
+        provider.knows("o-9", auth_time=int(time.time()) - age, **claims)
+
+    def make_token(person) -> int:
+        page = "/account/tokens/"
+        return person.post(page, name="ci", rights="view", days="3", key=secrets.token_hex(10)).status_code
+
+    with start_site(
+        SIGNALBOX_SIGN_IN="oidc", SIGNALBOX_OIDC_URL=provider.url, SIGNALBOX_OIDC_CLIENT="signalbox",
+        SIGNALBOX_OIDC_SECRET="a secret of the client", SIGNALBOX_SIGN_IN_GROUPS="bosses=supervisor",
+        SIGNALBOX_FRESH_SIGN_IN="token.make",
+    ) as site:  # fmt: skip
+        person, other = another(site), another(site)
+        knows(age=3600)
+        for one in (person, other):
+            one.sign_in("o-9")
+            assert make_token(one) == 403
+        confirm = {"page": "/accounts/confirm/?next=/account/"}
+        person.sign_in("o-9", **confirm)  # the provider asked for no password again
+        assert make_token(person) == 403
+        knows(age=5)
+        person.sign_in("o-9", **confirm)
+        assert [make_token(one) for one in (person, other)] == [200, 403], "one session is confirmed, not the account"
+        assert [row[1] for row in site.audit("tom") if row[0] == "token.make"].count("done") == 1
 
 
 def test_a_person_who_says_no_at_the_provider_is_not_logged_in(site, person):
