@@ -22,6 +22,7 @@ from machines.engine.connection.replies import (
 )
 from machines.engine.definitions import CompiledDefinition, compile_definition
 from machines.engine.definitions.durations import parse_duration
+from machines.engine.definitions.program import name_types
 from machines.engine.errors import BadInput, BadPayload, DefinitionError, NotAllowed, Suspended
 from machines.engine.publishing.machine_meta import read_encrypted_fields
 from machines.engine.records import Explanation, Timer
@@ -34,6 +35,31 @@ MAX_STEPS = 10_000
 def encode_program(program: Mapping[str, Any]) -> str:
     """Return a program as ``sb_simulate`` takes it."""
     return json.dumps(program, ensure_ascii=False, separators=(",", ":"))
+
+
+def make_plain(program: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a program whose encrypted fields take plain values: what is tried in memory is stored nowhere, and needs
+    no codec."""
+    marks = read_encrypted_fields(program.get("sensitive", {}))
+    if not marks:
+        return program
+
+    def lay_open(name: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        if name not in marks:
+            return spec
+        return {**{key: part for key, part in spec.items() if key != "types"}, **name_types(marks[name].types)}
+
+    return {
+        **program,
+        "data": [lay_open(spec["name"], spec) for spec in program.get("data", ())],
+        "events": {
+            event: {
+                name: {**spec, "types": marks[name].types} if name in marks else spec for name, spec in fields.items()
+            }
+            for event, fields in program.get("events", {}).items()
+        },
+        "sensitive": {name: part for name, part in program["sensitive"].items() if name != "encrypted"},
+    }
 
 
 class Simulator:
@@ -349,8 +375,7 @@ class SimulationMethods(EngineBase):
         """
         arguments.encode_whole("now", now)
         compiled, root = self._compile_given(definition)
-        events, data = self._encrypt_inputs(compiled, events), self._encrypt_inputs(compiled, data)
-        return Simulator(self._caller, root, compiled.program).run(events, data, id, now, parent, seconds)
+        return Simulator(self._caller, root, make_plain(compiled.program)).run(events, data, id, now, parent, seconds)
 
     def preview_events(
         self,

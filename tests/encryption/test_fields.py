@@ -10,13 +10,16 @@ from machines.bulks.bulk import Bulk
 from machines.bulks.order import Order
 from machines.catalog import publishing
 from machines.connections import get_engine
-from machines.engine import BadInput, BadPayload, DefinitionError, EncryptionFailed, Engine
+from machines.engine import BadInput, BadPayload, DefinitionError, EncryptionFailed, Engine, UnknownInstance
 from machines.engine.definitions import compile_definition
 from machines.instances import actions as instances
+from machines.instances.archive.store import get_archive
 from machines.people.actor import Actor
+from machines.retention.duty import RetentionDuty
 from machines.schedules import actions as schedules
 from machines.testing.job_runner import JobRunner
 from tests.configuration import configure
+from tests.retention.conftest import DAY, Restless, run
 
 from .conftest import dump_redis, dump_sql
 
@@ -221,3 +224,47 @@ def test_without_a_codec_it_is_not_published(engine):
     with pytest.raises(DefinitionError, match="no codec is set"):
         engine.publish(PAYMENT)
     assert "payment" not in engine.machines()
+
+
+def test_what_is_tried_in_memory_needs_no_codec(engine):
+    steps = engine.simulate(PAYMENT, [("sign", {"mail": MAIL}), ("sign", {"mail": MAIL})], {"account": NUMBER})
+    assert [step.outcome for step in steps] == ["taken"] * 3
+    assert (steps[-1].state, steps[-1].data["account"]) == ("Known", NUMBER)
+    assert not [one for one in engine.verify(PAYMENT) if one.verdict == "found" and one.is_error]
+
+
+def test_a_preview_has_ciphertexts(coded):
+    coded.create("payment", "p-1")
+    seen = coded.preview_events("payment", "p-1", [("pay", {"card": CARD})])[0]
+    assert (seen.state, coded.decrypt(seen.data)["card"]) == ("Charging", CARD)
+    assert coded.preview("payment", "p-1", "edit", changes={"mail": MAIL}).changes["mail"].startswith("enc:1:mail:")
+    assert coded.explain("payment", "p-1", "pay", {"card": CARD}).taken
+
+
+def test_an_archived_instance_is_ciphertext_and_is_shown(coded, as_, transactional_db):
+    publishing.publish(PAYMENT | {"retain": "1d"})
+    at = coded.read_clock() - 2 * DAY
+    coded.create("payment", "p-1", {"mail": MAIL}, now=at)
+    coded.fire("payment", "p-1", "pay", {"card": CARD}, now=at)
+    (job,) = coded.take("payment", "charge", "a worker", now=at)
+    coded.complete(job, {"answer": REPLY}, now=at)
+    run(RetentionDuty(coded, share=Restless()))
+    with pytest.raises(UnknownInstance):
+        coded.get("payment", "p-1")
+    kept = repr(get_archive().find("payment", "p-1").restore())
+    assert "enc:1:answer:" in kept
+    assert not any(text in kept + dump_sql() for text in PLAIN)
+    assert REPLY in as_("supervisor").get("/machines/payment/instances/p-1/").content.decode()
+
+
+def test_values_from_before_the_mark_are_not_moved_to_the_version_that_has_it(coded):
+    old = deepcopy(PAYMENT) | {"id": "older"}
+    old["context"]["properties"] = old["context"]["properties"] | {"name": {"type": "string"}}
+    coded.publish(old)
+    coded.create("older", "o-1", {"name": "Ann"})
+    new = deepcopy(old)
+    new["context"]["properties"]["name"] = {"type": "string", "encrypted": True}
+    coded.publish(new)
+    moved = coded.migrate(coded.plan("older", 2), actor="ann", reason="a test")
+    assert "ciphertext" in repr(moved)
+    assert coded.get("older", "o-1").version == 1

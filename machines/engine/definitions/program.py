@@ -219,14 +219,12 @@ def _invoke(invoke: Invoke) -> dict[str, Any]:
 
 
 def _field(field: Field) -> dict[str, Any]:
-    result: dict[str, Any] = {"name": field.name, "type": "json"}
+    result: dict[str, Any] = {"name": field.name}
     if field.encrypted:  # its types are those of what is stored
         nullable = "null" in field.types
-        return result | {"type": "json" if nullable else "string", "types": _list_stored_types(field)}
-    if len(field.types) == 1 and field.types[0] in SCALARS:
-        result["type"] = field.types[0]
+        result |= {"type": "json" if nullable else "string", "types": _list_stored_types(field)}
     else:
-        result["types"] = list(field.types)
+        result |= name_types(field.types)
     if field.initial is not MISSING:
         result["initial"] = json.dumps(field.initial, ensure_ascii=False, separators=(",", ":"))
     return result
@@ -253,6 +251,13 @@ def _mark_fields(fields: dict[str, Field]) -> dict[str, int]:
 def _payload(event: Event) -> dict[str, Any]:
     fields = event.fields or {}
     return {field.name: {"types": _list_stored_types(field), "required": field.required} for field in fields.values()}
+
+
+def name_types(types: tuple[str, ...]) -> dict[str, Any]:
+    """Return how a data field of these types is stored."""
+    if len(types) == 1 and types[0] in SCALARS:
+        return {"type": types[0]}
+    return {"type": "json", "types": list(types)}
 
 
 def _list_stored_types(field: Field) -> list[str]:

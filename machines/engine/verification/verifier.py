@@ -9,7 +9,7 @@ from machines.engine.connection.calls import Caller
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.definitions.model import MISSING, Machine
 from machines.engine.definitions.reading.document import read_sound_machine
-from machines.engine.simulation import Simulator
+from machines.engine.simulation import Simulator, make_plain
 
 from .checks import (
     check_ends,
@@ -44,7 +44,7 @@ class Verifier:
         machine = read_sound_machine(compiled.source)
         assert machine is not None  # it was compiled
         self._machine: Machine = machine
-        self._simulator = Simulator(caller, root, compiled.program)
+        self._simulator = Simulator(caller, root, make_plain(compiled.program))
         self._caller, self._root, self._compiled = caller, root, compiled
         self._prepare(())
 
@@ -77,7 +77,7 @@ class Verifier:
 
     def _prepare(self, given: Collection[str]) -> None:
         """Make the walk. ``given``: fields with a value of their own that are given at the creation all the same."""
-        machine, program = self._machine, self._compiled.program
+        machine, program = self._machine, make_plain(self._compiled.program)
         trees = [tree for one in machine.properties for tree in one.trees]
         self._usage = Usage(machine, trees, given)
         alphabet = Alphabet(machine, self._usage, program.get("known", ()))
