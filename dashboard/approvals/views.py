@@ -55,6 +55,7 @@ def approval_page(request: HttpRequest, approval: Approval, *, mistake: str = ""
         "approval": approval,
         "asked": approval_queries.show_asked(actor, approval),
         "votes": approval_queries.list_votes(approval),
+        "empty_groups": approval_queries.list_empty_groups(approval),
         "may_withdraw": approval_queries.may_withdraw(actor, approval),
         "empty": {},
         "mistake": mistake,

@@ -173,7 +173,7 @@ def _may(actor: Actor, approval: Approval) -> None:
     if approval.asker_id == actor.id:
         raise OwnRequest(approval.pk)
     if group := queries.find_missing_group(actor, approval):
-        raise NotApprover(approval.pk, group)
+        raise NotApprover(approval.pk, group, is_empty=group in queries.list_empty_groups(approval))
 
 
 def _vote(approval: Approval, actor: Actor, note: str) -> list[str]:

@@ -13,7 +13,7 @@ from machines.encryption.ciphers import Unreadable
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
-from machines.people.permissions import Scope
+from machines.people.permissions import Scope, find_empty_groups
 
 from .models import Approval, ApprovalVote
 
@@ -83,6 +83,11 @@ def find_missing_group(actor: Actor, approval: Approval) -> str:
         return ""
     held = set(actor.user.groups.values_list("name", flat=True)) if actor.is_person else set()
     return next((group for group in approval.groups if group not in held), "")
+
+
+def list_empty_groups(approval: Approval) -> list[str]:
+    """Return the groups of a request that nobody but the requester is in, or that are gone: nobody can approve it."""
+    return find_empty_groups(approval.groups, approval.asker_id) if approval.is_open else []
 
 
 def list_votes(approval: Approval) -> list[tuple[ApprovalVote, bool]]:

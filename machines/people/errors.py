@@ -97,15 +97,16 @@ class OwnRequest(SignalboxError):
 
 
 class NotApprover(SignalboxError):
-    """``group``: the one that the actor is not in."""
+    """``group``: the one that the actor is not in; ``is_empty``: nor is anybody else."""
 
     code = "SB452"
     shown = ("approval", "group")
 
-    def __init__(self, approval: int, group: str) -> None:
+    def __init__(self, approval: int, group: str, *, is_empty: bool = False) -> None:
         self.approval = approval
         self.group = group
-        super().__init__(f"request {approval} is decided by members of the group {group}: you are not one")
+        who = "nobody is one: add members, or withdraw it" if is_empty else "you are not one"
+        super().__init__(f"request {approval} is decided by members of the group {group}: {who}")
 
 
 class NotOpen(SignalboxError):

@@ -82,6 +82,24 @@ def test_who_left_the_group_or_is_deactivated_or_deleted_does_not_count_any_more
     assert approvals.approve(eve, request.pk).state == "done"
 
 
+def test_a_group_without_members_or_that_is_gone_is_named_where_the_request_is(shop, actor, client):
+    ann = actor("ann", "view", "fire", group="treasury")  # who asks does not decide
+    request = asked(ann)
+    eve = actor("eve", "view", "fire")
+    client.force_login(eve.user)
+    address = f"/api/v1/approvals/{request.pk}"
+    for change in (lambda: None, lambda: Group.objects.get(name="treasury").delete()):
+        change()
+        page = client.get(reverse("signalbox:approval", args=[request.pk])).content.decode()
+        assert "nobody else is a member of\n    treasury" in page
+        assert client.get(address).json()["empty_groups"] == ["treasury"]
+        with pytest.raises(NotApprover, match="nobody is one: add members, or withdraw it"):
+            approvals.approve(eve, request.pk)
+    actor("bob", "view", "fire", group="treasury")
+    assert client.get(address).json()["empty_groups"] == []
+    assert "nobody else is" not in client.get(reverse("signalbox:approval", args=[request.pk])).content.decode()
+
+
 def test_a_request_that_is_too_old_is_refused_with_a_word(shop, actor):
     request = asked(actor("ann", "view", "fire"))
     bob = actor("bob", "view", "fire", group="treasury")

@@ -129,6 +129,7 @@ class ApprovalOut(Out):
     reason: str
     asker: str
     groups: list[str] = Field(description="those that decide; empty: whoever holds the right")
+    empty_groups: list[str] = Field([], description="of these, those in which nobody but the requester is")
     quorum: int = Field(description="how many people have to approve")
     approvers: list[str] = Field(description="with a quorum: who have approved and still count")
     asked_at: Ms
@@ -150,6 +151,7 @@ def describe(actor: Actor, approval: Approval) -> ApprovalOut:
     facts = {name: getattr(approval, name) for name in ApprovalOut.model_fields if hasattr(approval, name)}
     facts["asked"] = approval_queries.show_asked(actor, approval)
     facts["approvers"] = [vote.voter for vote, counts in approval_queries.list_votes(approval) if counts]
+    facts["empty_groups"] = approval_queries.list_empty_groups(approval)
     return ApprovalOut.model_validate(facts)
 
 
