@@ -25,51 +25,6 @@ def _check_job_id(text: str) -> str | None:
     return None if _JOB.fullmatch(text) else "is none: jobs are named <partition>-<number>"
 
 
-#: kind, how it is written, and what its value holds
-FORMS = (
-    (
-        "overview",
-        "overview",
-        "`machines`: by name `version`, `counts` by leaf state, `total` (instances: one that stands in several regions"
-        " is counted once), `overdue` (timers past their time), `breaches` (by state with a service level the instances"
-        " that have been in it for longer), `refused` (how often an event was refused), `queues` by name; `workers`:"
-        " how many are alive",
-    ),
-    (
-        "overview",
-        "overview:<name>,<name>",
-        "the same of these machines alone, at most 100; names that are not there are left out",
-    ),
-    (
-        "machine",
-        "machine:<name>",
-        "`machine`, `version`, `counts` by leaf state, `oldest` (by leaf state the ms its longest-staying instance"
-        " came), `breaches` (as above), `flow` (how often `<version>:<transition>` was taken), `refused`"
-        " (how often each event was, those nothing listens for together under the empty name), `queues` by name,"
-        " `total` (instances), `timers` and `overdue` (how many deadlines are set, and past), `mail` (messages under"
-        " way), `edited` (ms at which somebody last did something in its Studio), `now` (Redis time, ms)",
-    ),
-    ("instance", "instance:<machine>/<id>", "the instance, as the engine gives it; the id may hold slashes and spaces"),
-    ("queues", "queues", "`queues`: by `<machine>/<queue>` what the topic of that queue holds"),
-    ("queues", "queues:<name>,<name>", "as `queues`, of the queues of these machines alone, at most 100"),
-    (
-        "queue",
-        "queue:<machine>/<queue>",
-        "how many jobs are `ready`, `leased`, `delayed`, `dead`, `handled`; `oldest` (ms since when a ready one has"
-        " waited; absent where none does); counters that only grow: `enqueued`, `taken`, `completed`, `failed`, `lost`,"
-        " `died`, `withdrawn`, `purged`; `waits` and `runs` (magnitude -> how many jobs: 0 is below 1 ms, n up to 2^n"
-        " ms); `concurrency` and `rate` where there is such a limit; `paused` (`since`, `actor`, `reason`) while it is",
-    ),
-    (
-        "job",
-        "job:<machine>/<id>",
-        "`queue`, `src`, `instance`, `place`, `attempt`, `attempts`, `worker`, `lease_until`, `deadline`, `due`,"
-        " `taken`, `finished` (ms, 0 where there is no such moment), `kind` and `error` of its last failure, and"
-        " `progress` (`done`, `total`, `note`, `at`) once its handler said any; a job that is finished or withdrawn is"
-        " gone",
-    ),
-    ("workers", "workers", "`workers`: by id the row of each worker alive"),
-)
 PLAIN = frozenset({"overview", "queues", "workers"})
 LISTING = frozenset({"overview", "queues"})  # these may name the machines that are wanted: overview:lamp,order
 MAX_LISTED = 100

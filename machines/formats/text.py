@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from machines.engine import limits
-from machines.engine.definitions.findings import CODES, Finding, make_finding
+from machines.engine.definitions.findings import Finding, get_severity, make_finding
 
 MAX_FINDINGS = 100  # in one text: each costs a walk to its line
 _NOT_A_FIELD = re.compile(r"[^A-Za-z0-9_]+")
@@ -81,7 +81,7 @@ class Report:
 
         ``where`` may be a function. It walks through the text, so it is called only while there is room.
         """
-        if self._counts[CODES[code].severity] < MAX_FINDINGS:
+        if self._counts[get_severity(code)] < MAX_FINDINGS:
             self._keep(make_finding(code, where if isinstance(where, str) else where(), message, hint))
 
     def extend(self, findings: list[Finding]) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from machines.engine.definitions.findings import CODES, make_finding
+from machines.engine.definitions.findings import make_finding
+from tests.definitions.finding_codes import CODES
 
 from . import page, public_machines, waivers
 from .result import Result, Status

@@ -6,16 +6,18 @@ python -m tests.docs.message_reference docs/message-reference.md
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from dashboard.live import messages, topics
-from dashboard.live.messages import Message
+from tests.docs import live_protocol
+from tests.docs.live_protocol import Message
 
 INTRODUCTION = """\
 # Message reference
 
-<!-- Written by `python -m tests.docs.message_reference` from dashboard/live/messages.py. Do not edit. -->
+<!-- Written by `python -m tests.docs.message_reference` from tests/docs/live_protocol.py. Do not edit. -->
 
 `/ws/live/` is a websocket with JSON text frames, one message each. The page must come from this site, and its user must
 be signed in. Each command is checked against the user's rights when it arrives; all subscriptions are checked again
@@ -52,13 +54,17 @@ def _write_lines() -> Iterator[str]:
     yield '\nThe value of a machine, instance or queue that does not exist is `{"gone": true}`.\n'
     yield LOST
     yield "## From the client\n"
-    yield from _write_messages(messages.CLIENT_MESSAGES)
+    yield from _write_messages(live_protocol.CLIENT_MESSAGES)
     yield "## From the server\n"
-    yield from _write_messages(messages.SERVER_MESSAGES)
+    yield from _write_messages(live_protocol.SERVER_MESSAGES)
     yield "## Errors\n"
-    yield from _write_table(("code", "meaning"), ((f"`{code.value}`", text) for code, text in messages.ERRORS.items()))
+    yield from _write_table(
+        ("code", "meaning"), ((f"`{code.value}`", text) for code, text in live_protocol.ERRORS.items())
+    )
     yield "\n## Close codes\n"
-    yield from _write_table(("code", "meaning"), ((f"`{code.value}`", text) for code, text in messages.CLOSES.items()))
+    yield from _write_table(
+        ("code", "meaning"), ((f"`{code.value}`", text) for code, text in live_protocol.CLOSES.items())
+    )
     yield ""
     yield TWIN
     statuses = [("401", "nobody is signed in")]
@@ -66,8 +72,12 @@ def _write_lines() -> Iterator[str]:
     yield from _write_table(("status", "error"), statuses)
 
 
+def _write_codes(meanings: Mapping[Any, str]) -> Iterator[str]:
+    yield from _write_table(("code", "meaning"), ((f"`{code.value}`", text) for code, text in meanings.items()))
+
+
 def _list_topics() -> Iterator[tuple[str, str, str]]:
-    for kind, form, meaning in topics.FORMS:
+    for kind, form, meaning in live_protocol.FORMS:
         yield f"`{form}`", topics.RIGHTS[kind], meaning
 
 

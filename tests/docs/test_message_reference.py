@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.live.messages import CLOSES, ERRORS
 from tests.docs import message_reference
+from tests.docs.live_protocol import CLOSES, ERRORS
 
 pytestmark = pytest.mark.pure
 PAGE = Path(__file__).parents[2] / "docs" / "message-reference.md"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dashboard.live.messages import CLIENT, SERVER, CloseCode, ErrorCode
+from dashboard.live.messages import CloseCode, ErrorCode
+from tests.docs.live_protocol import CLIENT, SERVER
 
 FOLDER = Path(__file__).resolve().parents[2] / "static" / "signalbox" / "js" / "live"
 SOCKET = (FOLDER / "client.js").read_text(encoding="utf-8")

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from dashboard.live import messages
-from dashboard.live.messages import CLIENT, CLOSES, ERRORS, SERVER, CloseCode, ErrorCode, Message
+from dashboard.live.messages import COMMANDS, CloseCode, ErrorCode
 from dashboard.live.sockets import admission
 from dashboard.live.topics import Topic
 from tests.cases import for_each
+from tests.docs.live_protocol import CLIENT, CLOSES, ERRORS, SERVER, Message
 
 PYTHON_TYPES = {"string": str, "integer": int, "object": dict}
 BUILT = {
@@ -39,7 +40,8 @@ def test_what_the_server_builds_is_as_declared(kind: str) -> None:
     fits(SERVER[kind], dict(BUILT[kind]))
 
 
-def test_every_code_has_a_meaning() -> None:
+def test_every_code_and_command_has_a_meaning() -> None:
+    assert set(CLIENT) == set(COMMANDS)
     assert set(ERRORS) == set(ErrorCode)
     assert set(CLOSES) == set(CloseCode)
     assert set(messages.HTTP_STATUS) <= set(ErrorCode)

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.live.topics import FORMS, RIGHTS, BadTopic, Topic, parse
+from dashboard.live.topics import RIGHTS, BadTopic, Topic, parse
 from tests.cases import for_each
+from tests.docs.live_protocol import FORMS
 
 
 @for_each(

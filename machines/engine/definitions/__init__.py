@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from .compiled import CompiledDefinition, Recipient, compile_definition, find_recipients
-from .findings import CODES, Code, Finding, make_finding, quote, render
+from .findings import Finding, make_finding, quote, render
 from .outline import EventOutline, FieldOutline, InvokeOutline, Outline, StateOutline, TransitionOutline
 from .program import compute_digest
 from .reading.document import find_embedded, list_embedded_names
 
 __all__ = [
-    "CODES",
     "SCHEMA",
-    "Code",
     "CompiledDefinition",
     "EventOutline",
     "FieldOutline",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from machines.engine import expressions
-from machines.engine.definitions.findings import CODES, quote
+from machines.engine.definitions.findings import get_severity, quote
 from machines.engine.definitions.place import Place
 from machines.formats.javascript.code import ANY, ATOM, BOOLEAN, CHOICE, NUMBER, STRING, Code, literal
 from machines.formats.javascript.operators import as_condition
@@ -279,7 +279,7 @@ class Notes(Report):
             self.refusal = self.refusal or Untranslated(f"more than {MAX_CALLS} calls of functions")
 
     def add(self, code: str, where: str | Callable[[], str], message: str, hint: str = "") -> None:
-        if CODES[code].severity == "error":
+        if get_severity(code) == "error":
             self.refusal = self.refusal or Untranslated(message.removesuffix(" cannot be translated"), hint)
         else:
             self._place.report.add(code, self._place.path, message, hint)

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
-from machines.engine.definitions import CODES, check, compile, compute_digest, outline, schema
+from machines.engine.definitions import check, compile, compute_digest, outline, schema
+from machines.engine.definitions.findings import get_severity
 from machines.engine.errors import DefinitionError
 from tests.cases import for_each
 from tests.definitions.builders import codes, found, machine, with_action
+from tests.definitions.finding_codes import CODES
 from tests.definitions.strategies import charts, definitions, machines, trees
 
 
@@ -25,7 +27,7 @@ def test_any_python_value_gives_findings_that_can_be_printed(value):
     for finding in findings:
         str(finding).encode()
         assert finding.code in CODES
-        assert finding.severity == CODES[finding.code].severity
+        assert finding.severity == get_severity(finding.code)
     for derive in (compile, outline):
         if any(finding.is_error for finding in findings):
             with pytest.raises(DefinitionError) as caught:

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from machines.engine import DefinitionError, limits
-from machines.engine.definitions import CODES
 from machines.formats import load, read
 from machines.formats.scxml.elements import MAX_DEPTH
 from tests.cases import for_each
+from tests.definitions.finding_codes import CODES
 
 from .builders import definition, document, findings
 

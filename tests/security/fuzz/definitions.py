@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from machines.engine import Engine
-from machines.engine.definitions import CODES, check, compile, outline
+from machines.engine.definitions import check, compile, outline
 from machines.engine.errors import DefinitionError
 from machines.engine.limits import MAX_DEFINITION, check_external_event_name
 from machines.formats import READERS, WRITERS, dump, load
+from tests.definitions.finding_codes import CODES
 from tests.engine.builders import NOW
 
 from . import mutations, trees

@@ -129,7 +129,8 @@ def _answered(message: dict[str, Any]) -> bool:
 
 def _noted(result: Result, message: dict[str, Any]) -> bool:
     """Holds one message against the protocol; whether it was the last."""
-    from dashboard.live.messages import SERVER, CloseCode, ErrorCode
+    from dashboard.live.messages import CloseCode, ErrorCode
+    from tests.docs.live_protocol import SERVER
 
     if message["type"] == "websocket.close":
         code = message.get("code")

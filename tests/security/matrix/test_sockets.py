@@ -28,7 +28,7 @@ COMMANDS = ("subscribe", "unsubscribe", "resync")
 def test_every_kind_of_topic_and_every_command_is_in_the_table():
     assert {*OF_MACHINE, *PLAIN} == set(topics.RIGHTS)
     assert set(topics.RIGHTS.values()) == {RIGHT}
-    assert set(COMMANDS) == set(messages.CLIENT)
+    assert set(COMMANDS) == set(messages.COMMANDS)
 
 
 def may(kind: Kind, topic: str) -> bool:
