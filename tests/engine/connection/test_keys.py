@@ -67,7 +67,6 @@ LITERALS = {
     ("bulk_previews", "3f2a"): ":bk:verdicts:3f2a",
     ("bulk_outcomes", "3f2a"): ":bk:outcomes:3f2a",
     ("enqueued", "req-42"): ":once:req-42",
-    ("batch", "import-7"): ":batch:import-7",
     ("schedule", "nightly"): ":sc:nightly",
     ("task_result", "0-17"): ":task:0-17",
     ("task_errors", "0-17"): ":task:0-17:errors",
