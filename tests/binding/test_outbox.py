@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection, transaction
 from django.utils import timezone
 
-from machines.connections import get_throttle
+from machines.connections import get_engine, get_throttle
 from machines.engine import BadInput
 from machines.integrations.binding import delivery, outbox
 from machines.models import Approval, AuditEntry, OutboxEntry
@@ -389,3 +389,16 @@ def test_an_event_that_needs_a_second_person_is_asked_for(machines_there, clerk)
         pending = row.status.fire("refund", user=clerk, reason="unhappy")
     assert (entry(pending).outcome, row.status) == ("approval", "paid")
     assert Approval.objects.get().action == "fire:refund"
+
+
+def test_what_waits_holds_an_encrypted_field_as_ciphertext(machines_there, settings):
+    whole = {"type": "integer", "default": 0}
+    fields = {"total": whole, "paid": whole, "card": {"type": "string", "encrypted": True}}
+    configure(settings, CODEC="machines.encryption.field_codec.SecretKeyCodec")
+    get_engine().publish({**machines.ORDER, "context": {"type": "object", "properties": fields}})
+    row = order()
+    with transaction.atomic():
+        pending = row.status.fire("note", {"card": "4111-7CANARY"})
+        assert entry(pending).payload["card"].startswith("enc:1:card:")
+    payload = machines_there.history("order", str(row.pk))[0].payload
+    assert get_engine().decrypt(payload) == {"card": "4111-7CANARY"}

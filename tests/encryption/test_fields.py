@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from copy import deepcopy
 
 import pytest
@@ -10,7 +11,9 @@ from machines.bulks.bulk import Bulk
 from machines.bulks.order import Order
 from machines.catalog import publishing
 from machines.connections import get_engine
+from machines.encryption.field_codec import SecretKeyCodec
 from machines.engine import BadInput, BadPayload, DefinitionError, EncryptionFailed, Engine, UnknownInstance
+from machines.engine.aio.async_engine import AsyncEngine
 from machines.engine.definitions import compile_definition
 from machines.instances import actions as instances
 from machines.instances.archive.store import get_archive
@@ -268,3 +271,14 @@ def test_values_from_before_the_mark_are_not_moved_to_the_version_that_has_it(co
     moved = coded.migrate(coded.plan("older", 2), actor="ann", reason="a test")
     assert "ciphertext" in repr(moved)
     assert coded.get("older", "o-1").version == 1
+
+
+def test_the_engine_for_asyncio_encrypts_too(coded, redis_url, prefix):
+    async def fire() -> object:
+        async with AsyncEngine.from_url(redis_url, prefix=prefix, codec=SecretKeyCodec()) as engine:
+            await engine.create("payment", "p-1", {"mail": MAIL})
+            moved = await engine.fire("payment", "p-1", "pay", {"card": CARD})
+            return await engine.decrypt(moved.data)
+
+    assert asyncio.run(fire()) == {"card": CARD, "mail": MAIL, "tries": 0}
+    assert coded.get("payment", "p-1").data["card"].startswith("enc:1:card:")
