@@ -19,7 +19,7 @@ export class Simulator {
   #timer = null;
   #running = false;
   #changed = true; // the text, since it was played
-  #waiting = null; // the form that is to be sent next
+  #waiting = null; // the form and button that are to be sent next
 
   /** `text()` and `format()` of now; `mark(marks)` takes the `current` and `taken` parts of the diagram, or null. */
   constructor(section, { text, format, mark }) {
@@ -69,8 +69,9 @@ export class Simulator {
   }
 
   async #send(form, button = null) {
+    this.#place.inert = button !== null; // the next step begins at what this one leads to
     if (this.#running) {
-      this.#waiting = form;
+      this.#waiting = { form, button };
       return;
     }
     clearTimeout(this.#timer);
@@ -84,21 +85,23 @@ export class Simulator {
       const { "Content-Type": _, ...own } = headers();
       const response = await send(this.#section.dataset.play, { method: "POST", headers: own, body: form, limit: LIMIT });
       const answer = await response.json().catch(() => null);
+      this.#place.inert = this.#waiting?.button != null;
       if (response.ok && answer) this.#take(answer, button);
-      else if (response.status === 429) this.#waiting ??= form;
+      else if (response.status === 429) this.#waiting ??= { form, button };
       else this.#say(answer?.error ?? `The server answered ${response.status}.`);
-      if (this.#waiting === form) pause = AGAIN;
+      if (this.#waiting?.form === form) pause = AGAIN;
     } catch {
+      this.#place.inert = false;
       this.#say("The server cannot be reached: the run is still here.");
     } finally {
       this.#running = false;
     }
-    if (this.#waiting) this.#timer = setTimeout(() => this.#next(button), pause === AGAIN ? AGAIN : 0);
+    if (this.#waiting) this.#timer = setTimeout(() => this.#next(), pause === AGAIN ? AGAIN : 0);
     else if (this.#changed) this.#wait(pause);
   }
 
-  #next(button) {
-    const form = this.#waiting;
+  #next() {
+    const { form, button } = this.#waiting;
     this.#waiting = null;
     this.#send(form, button);
   }
