@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,6 @@ from .middleware.content_security_policy import ContentSecurityPolicy
 from .middleware.probe_hosts import accept_any_host
 from .middleware.request_ids import RequestIds
 
-Answer = Callable[[HttpRequest], Awaitable[Any]]
 Scope = Mapping[str, Any]
 
 

@@ -146,9 +146,6 @@ def _check_parent(parent: Any) -> dict[str, Any]:
 
 TAKEN, REFUSED, FAILED, IGNORED, WAITED = "taken", "refused", "failed", "ignored", "waited"
 BAD_PAYLOAD, NOT_ALLOWED = "bad payload", "not allowed"
-OUTCOMES = (TAKEN, REFUSED, FAILED, IGNORED, WAITED, BAD_PAYLOAD, NOT_ALLOWED)
-
-Rows = tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -288,30 +288,26 @@ class IdSet:
 
     def add(self, id: str) -> bool:
         """Add an id; return False when it was there."""
-        places = self._places
-        mask = len(places) - 1
-        value = hash(id) & _MASK or 1
-        at = value & mask
-        while held := places[at]:
-            if held == value:
-                return False
-            at = (at + 1) & mask
-        places[at] = value
+        at, value = self._find(id)
+        if self._places[at]:
+            return False
+        self._places[at] = value
         self._count += 1
-        if self._count * 5 > mask * 4:
+        if self._count * 5 > (len(self._places) - 1) * 4:
             self._grow()
         return True
 
     def __contains__(self, id: str) -> bool:
-        places = self._places
-        mask = len(places) - 1
+        return bool(self._places[self._find(id)[0]])
+
+    def _find(self, id: str) -> tuple[int, int]:
+        """Return the place of an id, or the free one that it would take; and its hash."""
+        places, mask = self._places, len(self._places) - 1
         value = hash(id) & _MASK or 1
         at = value & mask
-        while held := places[at]:
-            if held == value:
-                return True
+        while (held := places[at]) and held != value:
             at = (at + 1) & mask
-        return False
+        return at, value
 
     def _grow(self) -> None:
         before, size = self._places, 2 * len(self._places)
