@@ -19,8 +19,6 @@ FACTORS = "second factors"
 """The purpose of the secrets of second factors."""
 CIPHERTEXT = re.compile(re.escape(MARK) + r"[\w=-]+")
 
-Fields = Iterator[tuple[type[models.Model], EncryptedTextField]]
-
 
 @dataclass(slots=True)
 class Rotation:
@@ -36,18 +34,12 @@ class Rotation:
 
 def rotate_all() -> Iterator[Rotation]:
     """Encrypt every stored secret under the current key."""
-    for model, column in list_fields():
-        yield rotate(model, column)
+    for model in apps.get_models():
+        for column in model._meta.local_concrete_fields:
+            if isinstance(column, EncryptedTextField):
+                yield rotate(model, column)
     if apps.is_installed("allauth.mfa"):
         yield rotate_factors()
-
-
-def list_fields() -> Fields:
-    """List the encrypted fields of all models."""
-    for model in apps.get_models():
-        for found in model._meta.local_concrete_fields:
-            if isinstance(found, EncryptedTextField):
-                yield model, found
 
 
 def rotate(model: type[models.Model], column: EncryptedTextField) -> Rotation:
