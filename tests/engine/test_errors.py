@@ -40,6 +40,7 @@ SAMPLES = {
     errors.EngineUnavailable: lambda: errors.EngineUnavailable("why"),
     errors.EngineFault: lambda: errors.EngineFault("why"),
     errors.NotPermitted: lambda: errors.NotPermitted(["zadd"]),
+    errors.EncryptionFailed: lambda: errors.EncryptionFailed("card", "no CODEC is set"),
     errors.LibraryNotLoaded: lambda: errors.LibraryNotLoaded("the server has no functions library"),
 }
 

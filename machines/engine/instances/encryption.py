@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from machines.engine.definitions.fields import describe_types, get_type, is_of_type
-from machines.engine.errors import BadInput, BadPayload, EncryptionFailed, EngineUnavailable, UnknownMachine
+from machines.engine.errors import BadPayload, EncryptionFailed, EngineUnavailable, UnknownMachine
 from machines.engine.publishing.machine_meta import EncryptedField, SensitiveFields
+from machines.engine.search.filters import build_refusal
 
 FORM = re.compile(r"enc:1:([^:\s]+):([A-Za-z0-9_-]+={0,2})")
 UNREADABLE = "(cannot be decrypted: "
@@ -170,5 +171,5 @@ class FieldEncryption:
             return rule
         if not mark.searchable or isinstance(rule, Mapping):
             only = "only by a whole value" if mark.searchable else "only where it is declared as searchable"
-            raise BadInput(f"{name!r} is encrypted: it is found {only}", code="SB418")
+            raise build_refusal(name, f"it is encrypted, and found {only}")
         return self._encrypt_one(name, mark, rule)

@@ -312,7 +312,7 @@ def _encode_delay(call: Enqueue) -> Any:
     delay = arguments.check_between("delay", call.delay, 0, limits.MAX_DELAY)
     debounce = arguments.check_between("debounce", call.debounce, 0, limits.MAX_DELAY)
     if debounce and (delay or call.unique is None):
-        raise BadInput("debounce needs a unique key, and takes the place of delay", code="SB402")
+        raise BadInput("debounce needs a unique key, and takes the place of delay")
     return f"debounce {debounce}" if debounce else delay
 
 
