@@ -46,6 +46,7 @@ def job_page(request: HttpRequest, machine: str, id: str, turned: FailedAction |
         "timeline": sorted(list_timeline(job), key=lambda entry: entry.at),
         "earlier": len(job.log) >= MAX_ATTEMPTS,
         "turned": turned,
+        "batch": job_queries.get_batch(Actor.of(request), job),
         "output": job_queries.get_output(Actor.of(request), job),
         "actions": acts.list_job_actions(job) if allows(request.user, "operate", machine) else [],
     }

@@ -29,7 +29,7 @@ from .entries import record
 EVERY = 900.0  # s in which one person's looks at one instance are one entry, in each process
 MOST = 50_000  # instances that a process remembers
 LISTED = 200  # instances that one entry names; beside them it says how many there are
-WORK = ("input", "error", "trace", "unique", "group")
+WORK = ("input", "error", "trace", "unique", "group", "batch")
 """Of a job: what a handler was given and said, which may hold anything, and is hidden as a whole."""
 
 Key = tuple[str, str, str, str]

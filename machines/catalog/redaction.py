@@ -209,6 +209,7 @@ class Redactor:
             data=self.data(job.data),
             unique=self.redact_text(job.unique),
             group=self.redact_text(job.group),
+            batch=self.redact_text(job.batch),
             error=self.redact_text(job.error),
             trace=self.redact_text(job.trace),
             progress=job.progress and job.progress | {"note": self.redact_text(job.progress.get("note") or "")},

@@ -47,7 +47,7 @@ from .instances.inspection import Inspection
 from .instances.repairs import HoldOptions, Preview, RepairOptions, Wait
 from .jobs.mending import MendReport
 from .jobs.queue_operations import QueueOptions
-from .jobs.records import Enqueue, EnqueueOptions, Job, Pause, QueueStats, Taken, WorkerInfo
+from .jobs.records import Enqueue, EnqueueOptions, Job, JobBatch, Pause, QueueStats, Taken, WorkerInfo
 from .permits import Permit
 from .publishing.machine_meta import SensitiveFields
 from .publishing.senders import Acceptance, Senders
@@ -94,6 +94,7 @@ __all__ = [
     "Instance",
     "InstanceExists",
     "Job",
+    "JobBatch",
     "JobHandled",
     "LeaseLost",
     "LibraryNotLoaded",

@@ -251,6 +251,10 @@ class Partition:
         """string with PX: the job that was enqueued with this idempotency key."""
         return f"{self.root}:once:{key}"
 
+    def batch(self, id: str) -> str:
+        """hash: the figures of a batch of jobs, its callbacks, how much of each addition is stored."""
+        return f"{self.root}:batch:{id}"
+
     def schedule(self, name: str) -> str:
         """hash: what a schedule does and when, and its source."""
         return f"{self.root}:sc:{name}"

@@ -7,13 +7,13 @@ from typing import Any
 
 from machines.catalog.redaction import Redactor
 from machines.connections import get_engine
-from machines.engine import Job
+from machines.engine import Job, JobBatch, LookupFailed
 from machines.engine.storage import Storage
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.worker.execution.output import read_output
 
-UNLISTED: dict[str, Any] = {"input": None, "data": {}, "unique": "", "group": "", "trace": "", "log": ()}
+UNLISTED: dict[str, Any] = {"input": None, "data": {}, "unique": "", "group": "", "batch": "", "trace": "", "log": ()}
 
 
 def get(actor: Actor, machine: str, job: str, *, redactor: Redactor | None = None) -> Job:
@@ -28,6 +28,15 @@ def get_output(actor: Actor, job: Job, *, redactor: Redactor | None = None) -> s
     engine = get_engine()
     text = read_output(Storage(engine.client), engine.keys, job.root, job.id)
     return (redactor or redactor_of(actor, job.machine)).redact_text(text)
+
+
+def get_batch(actor: Actor, job: Job) -> JobBatch | None:
+    """Return the batch of a job; None where it has none, or that is no longer kept. Raises Forbidden."""
+    actor.demand("view", job.machine)
+    try:
+        return get_engine().get_batch(job.machine, job.batch) if job.batch else None
+    except LookupFailed:
+        return None
 
 
 def find(

@@ -49,14 +49,14 @@ FAULTS = (
     ),
     Fault(
         "a backoff of more than an hour is cut",
-        LUA + "jobs/retry_delay.lua",
+        LUA + "functions/jobs/sb_fail.lua",
         "math.max(MAX_BACKOFF, backoff)",
         "MAX_BACKOFF",
         ("tests/engine/jobs/test_leases.py",),
     ),
     Fault(
         "the first retry waits twice as long",
-        LUA + "jobs/retry_delay.lua",
+        LUA + "functions/jobs/sb_fail.lua",
         "(tonumber(row.attempt) - 1)",
         "tonumber(row.attempt)",
         ("tests/engine/jobs/test_leases.py",),

@@ -17,10 +17,11 @@ from machines.engine.errors import SignalboxError
 from machines.engine.instances.inspection import Inspection
 from machines.engine.instances.repairs import HoldOptions, Preview, RepairOptions, Wait
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retired, Retirement
+from machines.engine.jobs.batches import Item
 from machines.engine.jobs.clock_jump import ClockBounds
 from machines.engine.jobs.mending import MendReport
 from machines.engine.jobs.queue_operations import PauseOptions, QueueOptions
-from machines.engine.jobs.records import Enqueue, EnqueueOptions, Job, Pause, QueueStats, Taken, WorkerInfo
+from machines.engine.jobs.records import Enqueue, EnqueueOptions, Job, JobBatch, Pause, QueueStats, Taken, WorkerInfo
 from machines.engine.keys import Partition
 from machines.engine.messages.delivery import DeliveryReport
 from machines.engine.messages.emitted import EmittedLogs, LogEnd, Place
@@ -592,6 +593,38 @@ class AsyncEngine(AsyncCalls):
         """Return queue -> its depths, counters, histograms and limits. The attribute ``missing`` of the result lists
         the roots of partitions that did not answer."""
         return await self._call(Engine.stats, machine)
+
+    async def batch(
+        self,
+        jobs: Iterable[Item],
+        *,
+        on_success: Item | None = None,
+        on_failure: Item | None = None,
+        on_end: Item | None = None,
+        id: str | None = None,
+        now: int | None = None,
+    ) -> JobBatch:
+        """Enqueue jobs of one machine as a batch on one partition and return it.
+
+        When none of them is open any more, the same step enqueues ``on_success`` (all are done) or ``on_failure``, and
+        ``on_end``, each once; a callback without an input gets the figures. Repeat a call that was interrupted with the
+        same ``id`` and jobs: it adds only what is missing. Jobs and callbacks have no unique, idempotency or instance
+        key.
+        """
+        return await self._call(
+            Engine.batch, jobs, on_success=on_success, on_failure=on_failure, on_end=on_end, id=id, now=now
+        )
+
+    async def add_to_batch(
+        self, machine: str, id: str, jobs: Iterable[Item], *, key: str | None = None, now: int | None = None
+    ) -> JobBatch:
+        """Add jobs to a batch that has not ended, as one of its jobs may do. ``key``: an idempotency key; the same key
+        adds only what is missing. Raises LookupFailed."""
+        return await self._call(Engine.add_to_batch, machine, id, jobs, key=key, now=now)
+
+    async def get_batch(self, machine: str, id: str) -> JobBatch:
+        """Read a batch. Raises LookupFailed when there is none: it is kept for a week after its end."""
+        return await self._call(Engine.get_batch, machine, id)
 
     async def enqueue(
         self,

@@ -16,7 +16,7 @@ from machines.engine.keys import Partition
 from machines.engine.permits import Permit
 from machines.engine.records import PartialDict, PartialList
 
-from .lifecycle import LifecycleMethods
+from .batches import BatchMethods
 from .mending import MendReport, MendWalk
 from .reading import PLACES, check_place, get_job_id
 from .ready_queues import ReadyQueues
@@ -50,7 +50,7 @@ class QueueOptions(TypedDict, total=False):
     permit: Permit | None
 
 
-class JobMethods(LifecycleMethods):
+class JobMethods(BatchMethods):
     """Operations on queues: a part of ``Engine``. Each call is atomic on each partition; several partitions follow one
     another."""
 

@@ -62,14 +62,14 @@ class JobReadMethods(EngineBase):
         """Read one job. Raises LookupFailed when it is finished or withdrawn."""
         partition = self._find_job_partition(machine, id)
         found = self._read_jobs(machine, partition, self._caller.call("sb_jobs", partition.root, "", "job", id))
-        return found[0] if found else _raise_no_job(machine, id)
+        return found[0] if found else raise_missing(machine, id)
 
     def _find_job_partition(self, machine: str, id: str) -> Partition:
         """Return the partition that a job's id names. Raises LookupFailed."""
         number, dash, _ = str(id).partition("-")
         ending = f":{number}}}"
         found = [p for p in self._catalog.partitions(machine) if dash and p.root.endswith(ending)]
-        return found[0] if found else _raise_no_job(machine, id)
+        return found[0] if found else raise_missing(machine, id)
 
     def _read_jobs(self, machine: str, partition: Partition, reply: Sequence[Any]) -> list[Job]:
         """Read the jobs in a reply of ``sb_jobs``."""
@@ -105,9 +105,9 @@ def get_job_id(job: object) -> str:
     return job if isinstance(job, str) else job.id
 
 
-def _raise_no_job(machine: str, id: str) -> NoReturn:
+def raise_missing(machine: str, id: str, what: str = "job") -> NoReturn:
     raise LookupFailed(
-        f"machine {machine!r} has no job {arguments.show(id)}: it is finished, withdrawn or never was", code="SB423"
+        f"machine {machine!r} has no {what} {arguments.show(id)}: it is finished, withdrawn or never was", code="SB423"
     )
 
 
@@ -203,6 +203,7 @@ _FIELDS: Mapping[str, Callable[[Row], Any]] = {
     "group": lambda row: row.get("group") or "",
     "weight": lambda row: float(row.get("weight") or 1),
     "unique": lambda row: row.get("unique") or "",
+    "batch": lambda row: row.get("batch") or "",
     "timeout": lambda row: int(row.get("timeout") or 0),
     "deadline": lambda row: _read_time(row.get("deadline")),
     "due": lambda row: _read_time(row.get("due")) or _read_time(row["created"]),

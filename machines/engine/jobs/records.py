@@ -77,6 +77,7 @@ class Job(LazyRecord):
     group: str = ""
     weight: float = 1
     unique: str = ""
+    batch: str = ""
     timeout: int = 0
     deadline: int = 0
     due: int = 0
@@ -96,6 +97,29 @@ class Job(LazyRecord):
     def key(self) -> str:
         """Return an idempotency key for what the handler does outside: the same for every attempt of this job."""
         return f"{self.machine}:{self.id}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class JobBatch:
+    """A set of jobs that are counted together: ``total`` = ``open`` + ``done`` + ``failed``. Dead, purged and withdrawn
+    jobs have failed. ``added``: those that are stored; less than ``total`` while a call adds them, or after it was
+    killed. ``ended``: when none was open at first, 0 before. ``error``: why a callback could not be enqueued."""
+
+    machine: str
+    id: str
+    _: KW_ONLY
+    total: int
+    open: int
+    done: int
+    failed: int
+    added: int
+    created: int
+    ended: int = 0
+    error: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON-able data."""
@@ -280,7 +304,12 @@ def read_item(item: Enqueue | Mapping[str, Any]) -> Enqueue:
         return item if isinstance(item, Enqueue) else Enqueue(**item)
     except TypeError as error:
         allowed = ", ".join(FIELDS)
-        raise BadInput(f"a job for enqueue_many() has the fields {allowed}: {error}", code="SB409") from error
+        raise build_refusal(f"a job for enqueue_many() has the fields {allowed}: {error}") from error
+
+
+def build_refusal(why: str) -> BadInput:
+    """Build the error of a job that cannot be enqueued as it is."""
+    return BadInput(why, code="SB409")
 
 
 def build_arguments(call: Enqueue) -> tuple[Any, ...]:

@@ -219,7 +219,7 @@ class Queue(RuleBasedStateMachine):
         pattern = f"{root.replace('{', '[{]')}:u:work:*"
         held = {key.rpartition(":")[2]: self.engine.client.get(key) for key in self.engine.client.scan_iter(pattern)}
         jobs = self.model.jobs.values()
-        assert held == {job.unique: job.id for job in jobs if job.unique and job.place != "dead"}
+        assert held == {job.unique: job.id for job in jobs if self.model.holder(job.unique) is job}
 
 
 def test_a_queue_does_what_the_model_does(redis_url):

@@ -61,6 +61,20 @@ def test_an_instance_that_moved_on_stays_and_one_with_the_same_id_is_named(engin
     assert other.get("order", ids[2]).revision == moved.revision
 
 
+def test_open_jobs_of_a_batch_are_refused_and_dead_ones_come_without_it(engine, other, tmp_path):
+    ids = fill(engine, 1)
+    engine.batch([{"machine": "order", "src": "mail"}] * 2, id="b")
+    (dead,) = engine.take("order", "mail", "w")
+    engine.fail(dead, "no", retry=False)
+    export(engine, tmp_path / "f")
+    report = read(other, tmp_path / "f")
+    (problem,) = report.problems
+    assert "belongs to the batch b, which does not move: let it end first" in problem
+    (found,) = other.jobs("order", "mail", place="dead")
+    assert found.batch == ""
+    assert other.get("order", ids[0])
+
+
 def test_machines_go_on_after_an_import(engine, other, tmp_path):
     ids = fill(engine)
     export(engine, tmp_path / "f")

@@ -59,6 +59,18 @@ def test_the_payload_is_shown_whole_and_harmless(as_, engine, devices):
     assert not page.all("section", data_region="data")
 
 
+def test_a_job_of_a_batch_names_it_with_its_figures(as_, engine, devices):
+    engine.batch([{"machine": devices, "src": "do_start", "queue": "start"}] * 3, id="import-7")
+    done, shown, _ = engine.take(devices, "start", "box", count=3)
+    engine.complete(done)
+    viewer, page = as_("viewer"), f"/jobs/new_device/{shown.id}/"
+    assert "import-7: 2 open, 1 done, 0 failed of 3" in read(viewer.get(page)).text
+    engine.client.delete(engine.keys.partition(devices).batch("import-7"))
+    gone = read(viewer.get(page)).text
+    assert "import-7" in gone
+    assert "import-7:" not in gone
+
+
 def test_a_running_job_with_its_worker_its_lease_and_its_progress(as_, engine, held):
     engine.progress(held, 3, 12, "packing")
     page = read(as_("viewer").get(JOB))

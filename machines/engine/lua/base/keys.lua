@@ -57,6 +57,7 @@ function keys.bulk_items(root, bulk) return root .. ':bk:items:' .. bulk end
 function keys.bulk_previews(root, bulk) return root .. ':bk:verdicts:' .. bulk end
 function keys.bulk_outcomes(root, bulk) return root .. ':bk:outcomes:' .. bulk end
 function keys.enqueued(root, key) return root .. ':once:' .. key end
+function keys.batch(root, id) return root .. ':batch:' .. id end
 function keys.schedule(root, name) return root .. ':sc:' .. name end
 function keys.task_result(root, job) return root .. ':task:' .. job end
 function keys.task_errors(root, job) return root .. ':task:' .. job .. ':errors' end

@@ -75,7 +75,7 @@ end
 
 -- The defaults of a job; its hash leaves them out.
 jobs.DEFAULT = { attempts = 3, backoff = 1000, lease = 30000, priority = ready_order.PRIORITY, timeout = 0, unique = '',
-    stop = '', input = '', jitter = true, group = '', weight = 1 }
+    stop = '', input = '', jitter = true, group = '', weight = 1, batch = '' }
 
 -- Lists the fields of a job that differ from the defaults, names and values in turn.
 function jobs.list_non_defaults(spec)
@@ -144,7 +144,7 @@ end
 
 -- Adds a job; the caller rings the bell. `spec`: instance, invoke (both empty for a job that no instance waits for), src,
 -- queue, input, and where they differ from the defaults attempts, backoff, lease, priority, timeout, delay, unique, jitter
--- (false), stop, group, weight; `non_defaults` is the result of jobs.list_non_defaults where the caller has it. `ending`:
+-- (false), stop, group, weight, batch; `non_defaults` is the result of jobs.list_non_defaults where the caller has it. `ending`:
 -- ids, between spaces, of jobs that end in this step and no longer hold their unique keys. Answers the job; where an open job
 -- holds the unique key, that job and true. `debounce`: that job is replaced if it waits, and gives the key up if it does not.
 -- The third result is for an undo: the previous holder of the key, or what the replaced job was. All or nothing: when it

@@ -9,9 +9,9 @@ local BOOKKEEPING = { _version = true, _state = true, _entered = true, _def = tr
 local NUMBERS = { created = true, attempts = true, backoff = true, lease = true, priority = true, timeout = true, due = true,
     attempt = true, weight = true, taken = true, started = true, deadline = true, extended = true, finished = true,
     handled = true }
-local TEXTS = { place = 10, src = 64, queue = 64, instance = 200, invoke = 80, unique = 200, group = 200, stop = 4000,
-    input = 65536, jitter = 1, token = 100, traceparent = 55, worker = 600, error = 8000, kind = 1000, trace = 65536, log = 65536,
-    progress = 8192 }
+local TEXTS = { place = 10, src = 64, queue = 64, instance = 200, invoke = 80, unique = 200, group = 200, stop = 4000, input
+    = 65536, jitter = 1, token = 100, traceparent = 55, batch = 200, worker = 600, error = 8000, kind = 1000, trace = 65536,
+    log = 65536, progress = 8192 }
 local PLACES = { ready = true, leased = true, delayed = true, dead = true, handled = true }
 local KINDS = { event = true, start = true, stop = true, done = true, lost = true, bounce = true }
 local MAX_STEPS, MAX_HELD, MAX_TIMERS, MAX_JOBS, MAX_DATA, MAX_NUMBER = 10256, 1000, 1000, 1100, 65536, 1e15
@@ -220,6 +220,10 @@ function record_checks.check_job(record, instance)
     end
     if not PLACES[row.place or ''] or not row.created then fail('job %s has no place', id) end
     if tonumber(row.priority or 5) > 9 then fail('job %s has no such priority', id) end
+    if row.batch and row.place ~= 'dead' and row.place ~= 'handled' then
+        fail('job %s belongs to the batch %s, which does not move: let it end first', id, show(row.batch))
+    end
+    row.batch = nil
     if instance and row.instance ~= instance then fail('job %s belongs to another instance', id) end
     if row.input then decode(row.input == '' and 'null' or row.input, 'the input of job ' .. id) end
     if row.log then decode(row.log, 'the log of job ' .. id) end

@@ -1,4 +1,4 @@
--- needs: arguments, batches, completion, jobs, json, keys, payloads, pulse, queue_counters, replies, traces, values
+-- needs: arguments, batches, completion, job_batches, jobs, json, keys, payloads, pulse, queue_counters, replies, traces, values
 -- sb_complete: completes jobs and moves their instances by done.invoke.<id>, each pair at once, if the token still holds the
 -- job.
 -- KEYS:    1 root of the partition
@@ -13,7 +13,7 @@
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue)), for each job
 local MAX_JOBS = 1000
-local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'taken', 'group' }
+local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'taken', 'group', 'batch' }
 local NO_RESULT = {} -- never written
 local pcall_redis = redis.pcall
 
@@ -22,10 +22,10 @@ local function read_held(root, job, token, batch)
     if batch and batch.ended[job] then return nil, 'gone' end
     local key = keys.job(root, job)
     local found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'unique', 'taken',
-        'group')
+        'group', 'batch')
     if found.err or found[2] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
     return { place = 'leased', queue = found[1], instance = found[3], invoke = found[4] or nil,
-        unique = found[5] or nil, taken = found[6], group = found[7] or nil, key = key }
+        unique = found[5] or nil, taken = found[6], group = found[7] or nil, batch = found[8] or nil, key = key }
 end
 
 -- Deletes a job that ran for `ms`.
@@ -47,6 +47,7 @@ local function complete_job(root, job, token, text, call)
         call.taken, call.ms = row.taken, call.now - (row.taken or call.now)
     end
     delete_job(root, job, row, call.ms, call.batch)
+    if row.batch then call.done[row.batch] = (call.done[row.batch] or 0) + 1 end
     return reply
 end
 
@@ -74,7 +75,7 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.read_now(ARGV[1])
     local short, batch = ARGV[2] == 'short', count > 1 and batches.open(root, json.number(now), ARGV[2] == 'short') or nil
-    local call = { now = now, clock = clock, batch = batch, short = short, taken = nil, ms = 0 }
+    local call = { now = now, clock = clock, batch = batch, short = short, taken = nil, ms = 0, done = {} }
     local reply, ended, traced = { replies.OK }, false, read_traces(ARGV[2])
     for i = 1, count do
         local at = i * 3
@@ -87,6 +88,7 @@ return function(KEYS, ARGV)
         reply[i + 1], ended = ok and short and not one[5] and (one[2] or '') or one, ended or ok
     end
     if batch then batches.close(batch) end
+    for id, number in pairs(call.done) do job_batches.count(root, id, 'open', 'done', number, now) end
     if ended then pulse.ring(root, clock) end
     return reply
 end

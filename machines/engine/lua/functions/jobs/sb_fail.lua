@@ -1,4 +1,4 @@
--- needs: arguments, completion, jobs, pulse, queue_counters, replies, retry_delay, strings
+-- needs: arguments, completion, jobs, pulse, queue_counters, replies, strings
 -- sb_fail: ends an attempt of a job as failed: a later attempt, or the dead jobs and error.invoke.<id> for the instance.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 job · 2 token · 3 error · 4 kind (exception class) · 5 trace · 6 '0' no further attempt · '1' by its attempts ·
@@ -10,9 +10,21 @@
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue))
 local MAX_ERROR, MAX_TRACE = 1000, 16384
+local MAX_BACKOFF = 3600000 -- ms
 local NO_FAILURE = { error = '', kind = '' }
 local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'priority', 'attempt', 'attempts', 'backoff', 'jitter',
-    'stop', 'worker', 'taken', 'deadline', 'log', 'created', 'handled', 'traceparent', 'group', 'weight' }
+    'stop', 'worker', 'taken', 'deadline', 'log', 'created', 'handled', 'traceparent', 'group', 'weight', 'batch' }
+
+-- Computes the delay before the next attempt. Exponential: backoff, twice, four times that, an hour at most; a longer
+-- backoff stays as it is. Jitter takes a random value between half of it and all, so that jobs that failed together do not
+-- all return together.
+local function compute_delay(job, row)
+    local backoff = tonumber(row.backoff or jobs.DEFAULT.backoff)
+    local wait = math.min(backoff * 2 ^ (tonumber(row.attempt) - 1), math.max(MAX_BACKOFF, backoff))
+    if row.jitter == '0' then return wait end
+    local chance = tonumber(string.sub(redis.sha1hex(job .. ' ' .. row.token), 1, 8), 16) / 2 ^ 32
+    return math.ceil(wait * (1 - chance / 2))
+end
 
 local function hand_back(root, job, row, now, due)
     local attempt, log = tonumber(row.attempt) - 1, jobs.append_attempt(row, now, 'handed back', NO_FAILURE)
@@ -69,7 +81,7 @@ return function(KEYS, ARGV)
         if ARGV[6] == '0' or jobs.is_last_attempt(row) or is_stopped(row, failure.kind .. ' ' .. (ARGV[9] or '')) then
             reply = kill(root, job, row, now, failure)
         else
-            reply = retry_later(root, job, row, now, now + (delay or retry_delay.compute(job, row)), failure)
+            reply = retry_later(root, job, row, now, now + (delay or compute_delay(job, row)), failure)
         end
     end
     pulse.ring(root, clock)
