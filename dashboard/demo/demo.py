@@ -86,6 +86,7 @@ class Demo:
         self._print_line("machines", preparation.machines())
         self._print_line("roll-outs", showcase.start_rollouts())
         self._print_line("coverage", showcase.record_coverage())
+        self._print_line("attached", showcase.fill_table(self.options.seed))
         self._print_line("drafts", preparation.drafts())
         self._print_line("schedules", preparation.schedules())
         accounts = prepare(conf.HOME)

@@ -3,6 +3,8 @@ second person, coverage from tests."""
 
 from __future__ import annotations
 
+from random import Random
+
 from django.contrib.auth import get_user_model
 
 from dashboard.site import home
@@ -54,6 +56,13 @@ def record_coverage() -> str:
     machines."""
     found = coverage.read(COVERAGE.read_text(encoding="utf-8"))
     return ", ".join(row.machine for row in StoredCoverage.record(found, "the scenarios of the samples"))
+
+
+def fill_table(seed: int) -> str:
+    """Add rows whose status another state library moves; return the machine that follows them."""
+    from dashboard.examples import visits  # the library comes with the extra of the demo
+
+    return visits.fill(Random(seed))
 
 
 def ask_for_move() -> bool:

@@ -14,6 +14,7 @@ from zlib import crc32
 from django.apps import apps
 
 from dashboard.examples.handlers import add_up, minutes_watched
+from machines.conf import conf
 from machines.engine import Engine, Instance
 from machines.engine.errors import EngineUnavailable, InstanceExists, SignalboxError, UnknownInstance
 from machines.mapreduce import MapReduce
@@ -34,6 +35,7 @@ ORDER_EVERY = 3  # beats; what happens to an order is one of so many
 REQUEST_EVERY = 13  # beats; and one of so many to a request for an activation
 NIGHT_EVERY = 150  # beats between two looks at the dead jobs
 POKE_EVERY = 4  # beats; and one of so many to a pattern
+VISIT_EVERY = 7  # beats; and one of so many to a row that another state library moves
 VIEWING_EVERY = 151  # beats between two runs over the viewing figures
 OWN_TOKEN = 0.3  # how often a device brings its own code
 
@@ -58,6 +60,7 @@ class Traffic:
             (REQUEST_EVERY, self._requests.move),
             (ORDER_EVERY, self._orders.move),
             (POKE_EVERY, self._move_patterns),
+            *([(VISIT_EVERY, apps.get_app_config("examples").visit_traffic(Random(seed)))] if conf.DEMO_PACE else []),
         )
         self._moves: dict[str, Callable[[str], None]] = {
             "New": self._activate,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.demo import preparation
+from dashboard.demo import preparation, showcase
 from dashboard.models import Preferences
+from machines.integrations.attached import detach
+from machines.integrations.attached.registry import find as find_attachment
 from tests.configuration import configure
 from tests.engine.builders import machine
 from tests.pages.reading import read
@@ -33,13 +35,16 @@ def test_there_is_none_outside_of_the_demo(as_):
     assert find_tour(as_("viewer")) is None
 
 
-def test_each_of_its_links_leads_to_a_page_that_each_person_may_see(as_, settings):
+def test_each_of_its_links_leads_to_a_page_that_each_person_may_see(as_, settings, django_capture_on_commit_callbacks):
     configure(settings, DEMO_PACE=600)
     preparation.machines()
     preparation.schedules()
+    with django_capture_on_commit_callbacks(execute=True):
+        assert showcase.fill_table(seed=7) == "mirror.visits"
+    detach(find_attachment("mirror.visits"))
     client = as_("viewer")
     links = [link["href"] for link in find_tour(client).all("a")]
-    assert len(links) == 6
+    assert len(links) == 7
     for link in links:
         assert client.get(link).status_code == 200, link
 
