@@ -77,8 +77,8 @@ def draw_machine(
 
 
 def _draw_lines(view: VersionView, overlay: Overlay, mode: Mode, reading: ModeFigures) -> None:
-    """Write the figures of lines. Link each to the instances that came by it, where the machine keeps them, else to
-    those in its target."""
+    """Write the figures of lines. Link each to the instances that came by it, where it is one transition and the
+    machine keeps them, else to those in its target."""
     overlay.flows = dict(reading.flow_texts)
     for part, heat in reading.flow_heat.items():
         if heat:

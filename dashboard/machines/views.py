@@ -274,7 +274,7 @@ def show_archived(request: HttpRequest, machine: str) -> HttpResponse:
 
 
 MOST = 20  # suggestions
-MOST_HELD = 8  # values that instances hold: each takes a search
+MOST_HELD = 9  # searches for values that instances hold
 LEAST_PART = 2  # characters of a word that stands for the term it is in
 TIMES = ("5m", "15m", "1h", "6h", "24h", "7d")
 LAST = "\U0010ffff"  # no character is after it
@@ -321,6 +321,7 @@ def _list_held(engine: RedactedEngine, word: str, outline: Outline, hidden: froz
     for low, high in _list_number_ranges(typed) if types & {"integer", "number"} else [(typed, f"{typed}{LAST}")]:
         bound: dict[str, Any] = {"ge": low} if low != "" else {"gt": ""}
         while left:
+            left -= 1
             rule = bound | {"lt": high}
             asked: dict[str, Any] = {"actor": rule} if is_actor else {"where": {field: rule}}
             found = engine.find(outline.id, limit=1, most=1000, seconds=0.1, **asked)
@@ -330,7 +331,7 @@ def _list_held(engine: RedactedEngine, word: str, outline: Outline, hidden: froz
                 break
             text = value if isinstance(value, str) else str(value).removesuffix(".0")
             yield f"{key}:{query_line.quote(text)}"
-            bound, left = {"gt": value}, left - 1
+            bound = {"gt": value}
 
 
 def _list_number_ranges(typed: str) -> Iterator[tuple[float, float]]:

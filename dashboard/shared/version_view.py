@@ -453,7 +453,7 @@ def draw_instance(
     """Highlight every active state, in each region and around it, and the transitions that are available now.
 
     ``possible``: transition -> kind of its route; ``actions``: transition -> the anchor of its
-    form. ``address``: returns the address of this page with another drawing.
+    form; a line of several forms leads to none. ``address``: returns the address of this page with another drawing.
     """
     overlay = Overlay()
     if address:
@@ -462,9 +462,11 @@ def draw_instance(
         overlay.mark(part, "current")
     for part in find_transition_parts(view, (id for id, kind in possible.items() if kind in ("holds", "depends"))):
         overlay.mark(part, "possible")
+    forms: dict[str, set[str]] = {}
     for id, anchor in (actions or {}).items():
         if possible.get(id) in ("holds", "depends") and id in view.index["transitions"]:
-            overlay.links.setdefault(view.index["transitions"][id], f"#{anchor}")
+            forms.setdefault(view.index["transitions"][id], set()).add(anchor)
+    overlay.links |= {part: f"#{anchors.pop()}" for part, anchors in forms.items() if len(anchors) == 1}
     for part in find_transition_parts(view, instance.outcome.transitions if instance.outcome else ()):
         overlay.mark(part, "taken")
     return overlay.draw_on(view.svg)

@@ -130,10 +130,11 @@ def _start(
             raise BadFailureAction(f"a rate is 1 to {MAX_RATE} jobs a second", "rate")
         limits.spend_rate(actor, f"failure.{action}", **about)
         found = _open_jobs(where, scope)
-        rows = _leave_out_running(where, found) or found
-        if expect is not None and expect != len(rows):
+        left = _leave_out_running(where, found)
+        if expect is not None and expect != len(left):
             subject = f"failure group {where.group}" if where.group else "the selection"
-            raise Miscounted(f"of {subject}", "dead", expected=expect, actual=len(rows))
+            raise Miscounted(f"of {subject}", "dead", expected=expect, actual=len(left))
+        rows = left or found  # which another action has: _store says so
         machines = sorted({row.machine for row in rows})
         for each in machines:
             approvals.enter_context(rules.alone(actor, each, REPAIR[action]))

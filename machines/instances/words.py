@@ -141,7 +141,7 @@ class _WordSearch:
             text = json.dumps(job.input, ensure_ascii=False, separators=(",", ":"))
             if all(_choose_places([("", text)], [word]) for word in self._words):
                 found.append(WordHit("job", instance.machine, id, (f"input of {job.src}",)))
-            if len(found) == JOBS:
+            if len(found) == min(JOBS, self._limit - len(self.page.hits)) or time.monotonic() > self._end:
                 break
         return found
 

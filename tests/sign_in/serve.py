@@ -16,7 +16,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 import django
 from django.conf import settings
 
-NAMES = ("ann", "bob", "cat", "dan", "eve", "fay", "gus", "hal", "ian", "jon")
+NAMES = ("ann", "bob", "cat", "dan", "eve", "fay", "gus", "hal", "ian", "jon", "kim", "lea")
 
 
 def prepare() -> None:

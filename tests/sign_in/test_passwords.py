@@ -107,9 +107,9 @@ def test_a_forgotten_password_is_replaced_by_a_link_that_counts_once(start_site,
 def test_other_sessions_are_ended_at_once_and_the_own_one_stays(site, person, another):
     others = [another(), another()]
     for one in (person, *others):
-        one.log_in("jon")
+        one.log_in("kim")
     stranger = another()
-    stranger.log_in("ian")
+    stranger.log_in("lea")
     page = person.get("/accounts/sessions/")
     assert page.text.count("python-httpx") == 3
     person.submit(page)

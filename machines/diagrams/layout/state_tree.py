@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from .labels import Line, event_text, group_title, guard_text, state_details, timer_text
+from .labels import ELSE, Line, event_text, group_title, guard_text, state_details, timer_text
 
 if TYPE_CHECKING:
     from machines.engine.definitions import Outline, StateOutline, TransitionOutline
@@ -244,7 +244,7 @@ class _Folding:
         return replace(
             first,
             events=events,
-            guard_text=" or ".join(dict.fromkeys(guards)) if all(guards) else None,
+            guard_text=" or ".join(dict.fromkeys(guards)) if all(guards) and ELSE[1:-1] not in guards else None,
             actions=tuple(dict.fromkeys(action for transition, _ in found for action in transition.actions)),
             description="",
             delay="",

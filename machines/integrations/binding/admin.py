@@ -47,6 +47,8 @@ from .errors import status_of
 
 STEPS = 25  # of the history
 FOLDER = "admin/machines/bound"
+LIST = "admin/machines/change_list.html"
+"""In place of Django's, behind those that a project may have for the app or the model."""
 
 
 class MachineAdminMixin:
@@ -58,7 +60,6 @@ class MachineAdminMixin:
 
     machine_field = ""
     change_form_template = f"{FOLDER}/change_form.html"
-    change_list_template = "admin/machines/change_list.html"
 
     def _bound_field(self) -> Any:
         found = registry.fields_of(self.model)  # type: ignore[attr-defined]
@@ -81,6 +82,13 @@ class MachineAdminMixin:
         name = f"{meta.app_label}_{meta.model_name}_machine"
         own = path("<path:object_id>/machine/", transaction.non_atomic_requests(guarded), name=name)
         return [own, *super().get_urls()]  # type: ignore[misc]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Name the environment above the list, where the project has no template of its own for it."""
+        answer: HttpResponse = super().changelist_view(request, extra_context)  # type: ignore[misc]
+        if isinstance(answer, TemplateResponse) and isinstance(answer.template_name, list):
+            answer.template_name = [*answer.template_name[:-1], LIST]
+        return answer
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None

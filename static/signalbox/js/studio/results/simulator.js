@@ -50,6 +50,7 @@ export class Simulator {
   }
 
   #wait(pause) {
+    if (this.#waiting) return; // which sends the text of then
     clearTimeout(this.#timer);
     if (!this.#section.hidden) this.#timer = setTimeout(() => this.#replay(), pause);
   }
@@ -69,7 +70,7 @@ export class Simulator {
   }
 
   async #send(form, button = null) {
-    this.#place.inert = button !== null; // the next step begins at what this one leads to
+    this.#place.inert ||= button !== null; // the next step begins at what this one leads to
     if (this.#running) {
       this.#waiting = { form, button };
       return;
@@ -85,13 +86,13 @@ export class Simulator {
       const { "Content-Type": _, ...own } = headers();
       const response = await send(this.#section.dataset.play, { method: "POST", headers: own, body: form, limit: LIMIT });
       const answer = await response.json().catch(() => null);
+      if (response.status === 429) this.#waiting ??= { form, button };
       this.#place.inert = this.#waiting?.button != null;
       if (response.ok && answer) this.#take(answer, button);
-      else if (response.status === 429) this.#waiting ??= { form, button };
+      else if (response.status === 429) pause = this.#waiting.form === form ? AGAIN : PAUSE;
       else this.#say(answer?.error ?? `The server answered ${response.status}.`);
-      if (this.#waiting?.form === form) pause = AGAIN;
     } catch {
-      this.#place.inert = false;
+      this.#place.inert = this.#waiting?.button != null;
       this.#say("The server cannot be reached: the run is still here.");
     } finally {
       this.#running = false;
