@@ -7,7 +7,6 @@ from random import Random
 from transitions import Machine
 
 from machines import attach
-from machines.integrations.attached import Attachment
 
 from .models import Visit
 
@@ -28,16 +27,17 @@ RULES = Machine(
 )
 
 
-def attach_rows() -> Attachment:
-    return attach(Visit, "status", machine=RULES, name="visits", columns=["customer"])
+def attach_rows() -> str:
+    """Attach the rows; return the machine that follows them."""
+    return attach(Visit, "status", machine=RULES, name="visits", columns=["customer"]).machine
 
 
 def fill(random: Random) -> str:
     """Add the rows that are missing, and return the machine that follows them."""
-    attachment = attach_rows()
+    machine = attach_rows()
     for _ in range(ROWS - Visit.objects.count()):
         Visit.objects.create(customer=random.choice(CUSTOMERS))
-    return attachment.machine
+    return machine
 
 
 def move(random: Random) -> None:
