@@ -427,10 +427,9 @@ def publish(request: HttpRequest, machine: str, id: int) -> HttpResponse:
         version = drafts.publish(
             Actor.of(request), draft.pk, reason=given["reason"], rollout=percent, expect=given["expect"]
         )
-    except DefinitionError:
-        return draft_page(
-            request, machine, id, form=form, mistake="The draft has errors: see the findings.", status=400
-        )
+    except DefinitionError as error:
+        mistake = f"The draft has errors: {error.findings[0].message}"
+        return draft_page(request, machine, id, form=form, mistake=mistake, status=400)
     except (DraftConflict, DraftChanged, DraftClosed, BadInput) as error:
         return draft_page(request, machine, id, form=form, mistake=f"{error.message} ({error.code})", status=409)
     messages.success(request, f"Version {version.number} published" + _describe_share(percent))

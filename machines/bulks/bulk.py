@@ -15,7 +15,7 @@ from machines.people.transition_groups import Groups
 
 from . import migration
 from .errors import NotNow
-from .order import BULK, MAX_RATE, MIGRATE, Order
+from .order import BULK, MAX_RATE, MIGRATE, Order, encrypt_filter
 from .store import PAGE, Row, Store
 
 LIVE = ("collecting", "previewing", "previewed", "running", "paused", "failed")
@@ -42,7 +42,7 @@ class Bulk:
             order,
             payload=engine.encrypt(order.machine, order.payload),
             changes=engine.encrypt(order.machine, order.changes),
-            filter=engine.encrypt(order.machine, order.filter),
+            filter=encrypt_filter(engine, order.machine, order.filter),
             result=engine.encrypt(order.machine, order.result),
         )
         builtin_machines.publish(engine, BULK)

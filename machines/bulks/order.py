@@ -33,6 +33,12 @@ FILTERS = frozenset(SearchTerms.__annotations__)
 STORED_TERMS = {"definition": "version"}  # a term as former releases stored it -> its name
 
 
+def encrypt_filter(engine: Engine, machine: str, filter: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a filter with the values of encrypted fields as ciphertexts. Raises BadInput."""
+    where = {"where": engine.encrypt_terms(machine, filter["where"])} if filter.get("where") else {}
+    return {**filter, **where}
+
+
 def read_filter(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return a filter that an order or a schedule has stored, with the names that terms have now."""
     return {STORED_TERMS.get(name, name): term for name, term in stored.items()}

@@ -252,10 +252,14 @@ class Engine(
         what is stored elsewhere until it is sent. Raises BadPayload, EncryptionFailed."""
         return self._encryption.encrypt(machine, value)
 
-    def decrypt(self, value: Any, *, found: set[str] | None = None) -> Any:
+    def encrypt_terms(self, machine: str, where: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Return the ``where`` of a search with the values of encrypted fields as ciphertexts. Raises BadInput."""
+        return self._encryption.encrypt_terms(machine, where)
+
+    def decrypt(self, value: Any, *, machine: str | None = None, found: set[str] | None = None) -> Any:
         """Return a value with every ciphertext in it decrypted, at any depth; add the texts of what was decrypted to
-        ``found``. Raises EncryptionFailed."""
-        return self._encryption.decrypt(value, found)
+        ``found``. Raises EncryptionFailed; with ``machine`` only for the fields that it encrypts."""
+        return self._encryption.decrypt(value, machine, found)
 
     def decrypt_for_people(self, value: Any) -> Any:
         """Return the same with words in place of what cannot be decrypted now."""

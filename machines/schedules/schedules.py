@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from machines.bulks.order import encrypt_filter
 from machines.catalog import builtin_machines
 from machines.engine import Engine, Instance, errors
 from machines.engine.records import PartialList
@@ -26,8 +27,8 @@ MAX_BACKFILL = 10_000  # occurrences of one backfill
 MAX_REQUESTS = 50  # runs and backfills of one schedule that wait
 MAX_LISTED = 1000  # schedules
 MAX_RUNS = 1000
-VALUES = ("input", "payload", "data", "filter")
-"""What of a schedule may hold values of encrypted fields."""
+VALUES = ("input", "payload", "data")
+"""What of a schedule may hold values of encrypted fields, beside its filter."""
 STEPS = 300  # of the history of an instance, which the definition keeps
 STATES = {"waiting": "active", "working": "active", "paused": "paused", "ended": "ended"}
 
@@ -189,6 +190,8 @@ class Schedules:
             name: self._engine.encrypt(schedule.machine, value) if name in VALUES else value
             for name, value in schedule.what.items()
         }
+        if what.get("filter"):
+            what["filter"] = encrypt_filter(self._engine, schedule.machine, what["filter"])
         return (
             schedule if what == schedule.what else replace(schedule, what=what, given={**schedule.given, "what": what})
         )

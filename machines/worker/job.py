@@ -46,6 +46,7 @@ class Job:
         "_secrets",
         "_why",
         "asked",
+        "has_secrets",
         "taken",
         "writes",
     )
@@ -64,6 +65,7 @@ class Job:
         self._decrypt = decrypt
         self._plain: dict[str, Any] = {}
         self._secrets: set[str] = set()
+        self.has_secrets = False  # whether anything was decrypted for the handler
         self.asked = False  # whether Redis was asked to end it and gave no answer
         self.writes: list[tuple[str, Sequence[str | int]]] = []  # see write()
         self._ends = (time.monotonic() if began is None else began) + taken.timeout / 1000 if taken.timeout else None
@@ -122,7 +124,8 @@ class Job:
         if not value or self._decrypt is None:
             return value
         if name not in self._plain:
-            self._plain[name] = self._decrypt(value, found=self._secrets)
+            self._plain[name] = plain = self._decrypt(value, machine=self.machine, found=self._secrets)
+            self.has_secrets = self.has_secrets or plain != value
         return self._plain[name]
 
     def conceal(self, text: str) -> str:

@@ -56,8 +56,8 @@ _ALL = [
     ),
     Code(
         "SB128",
-        "an encrypted field is read, computed, compared or indexed, or there is no codec for it",
-        "pass the value on whole, declare the field as searchable, or set `CODEC`",
+        "an encrypted field is read, computed, compared or indexed, differs from a published version, or has no codec",
+        "pass the value on whole, declare the field as searchable, rename it, or set `CODEC`",
     ),
     Code("SB130", "the format is not known, or cannot be read yet", "use json or yaml"),
     Code("SB131", "the text is not well-formed", "correct it at the line and column named"),

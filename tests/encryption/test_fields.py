@@ -20,6 +20,7 @@ from machines.instances.archive.store import get_archive
 from machines.people.actor import Actor
 from machines.retention.duty import RetentionDuty
 from machines.schedules import actions as schedules
+from machines.schedules.schedules import Schedules
 from machines.testing.job_runner import JobRunner
 from tests.configuration import configure
 from tests.retention.conftest import DAY, Restless, run
@@ -260,17 +261,74 @@ def test_an_archived_instance_is_ciphertext_and_is_shown(coded, as_, transaction
     assert REPLY in as_("supervisor").get("/machines/payment/instances/p-1/").content.decode()
 
 
-def test_values_from_before_the_mark_are_not_moved_to_the_version_that_has_it(coded):
-    old = deepcopy(PAYMENT) | {"id": "older"}
-    old["context"]["properties"] = old["context"]["properties"] | {"name": {"type": "string"}}
-    coded.publish(old)
-    coded.create("older", "o-1", {"name": "Ann"})
-    new = deepcopy(old)
-    new["context"]["properties"]["name"] = {"type": "string", "encrypted": True}
-    coded.publish(new)
-    moved = coded.migrate(coded.plan("older", 2), actor="ann", reason="a test")
-    assert "ciphertext" in repr(moved)
-    assert coded.get("older", "o-1").version == 1
+def change_field(name: str, field: object, event: str = "") -> dict:
+    changed = deepcopy(PAYMENT)
+    (changed["events"][event]["payload"] if event else changed["context"]["properties"])[name] = field
+    return changed
+
+
+DECLARED_OTHERWISE = {
+    "encrypted from now on": change_field("tries", {"type": "integer", "encrypted": True}),
+    "plain from now on": {**change_field("account", {"type": "integer"}), "index": []},
+    "searchable from now on": change_field("account", {"type": "integer", "encrypted": "searchable"}),
+    "another type": change_field("account", {"type": "string", "encrypted": True}),
+}
+
+
+@pytest.mark.parametrize("how", DECLARED_OTHERWISE)
+def test_a_field_that_is_published_with_another_encryption_is_refused(coded, how):
+    definition = DECLARED_OTHERWISE[how]
+    name = "tries" if how.startswith("encrypted") else "account"
+    doors = [
+        lambda: coded.publish(definition),
+        lambda: coded.publish(definition, version=7),
+        lambda: coded.publish(definition, rollout=5),
+        lambda: publishing.publish(definition),
+    ]
+    for publish in doors:
+        with pytest.raises(DefinitionError, match=f"SB128.*'{name}' is declared .* in version 1") as caught:
+            publish()
+        assert caught.value.findings[0].hint == "give the field another name"
+    assert coded.versions("payment") == [1]
+    renamed = change_field("tally", {"type": "integer", "encrypted": True})
+    assert coded.publish(renamed).version == 2
+
+
+def test_a_text_that_looks_like_a_ciphertext_is_a_text(coded, redis_url, prefix):
+    texts = {"x": "enc:1:x:AAAA", "card": "enc:1:card:AAAA"}
+    coded.enqueue("payment", "lone", texts)
+    seen = []
+    JobRunner(coded, {"lone": lambda job: seen.append(job.input)}).run(["payment"], None, 10, False)
+    assert seen == [texts]
+    with pytest.raises(BadPayload, match="takes integer"):
+        coded.create("payment", "p-1", {"account": "enc:1:account:AAAA"})
+
+
+def test_without_a_codec_a_handler_gets_no_ciphertext(coded, redis_url, prefix):
+    plain = Engine.from_url(redis_url, prefix=prefix)
+    outcomes = []
+    for given in ({"x": "enc:1:x:AAAA"}, {"card": CARD}):
+        coded.enqueue("payment", "lone", given)
+        runner = JobRunner(plain, {"lone": lambda job: job.input})
+        outcomes += [run.outcome for run in runner.run(["payment"], None, 10, False)]
+    assert outcomes == ["completed", "delayed"]
+    plain.client.close()
+
+
+def test_the_terms_of_a_filter_are_no_fields(coded):
+    fields = {name: {"type": "string", "encrypted": True} for name in ("text", "error", "state")}
+    changed = deepcopy(PAYMENT)
+    changed["context"]["properties"] |= fields
+    coded.publish(changed)
+    coded.create("payment", "p-1", {"mail": MAIL})
+    among = {"state": "New", "where": {"mail": MAIL}}
+    order = Order("payment", "fire", "ann", "a test", filter=among, event="pay", payload={"card": CARD})
+    stored = [Bulk.start(coded, order).order().filter]
+    what = {"do": "fire_all", "machine": "payment", "event": "pay", "payload": {"card": CARD}, "filter": among}
+    made = Schedules(coded).put({"name": "nightly", "when": {"every": "1d"}, "what": what})
+    stored.append(made.schedule.what["filter"])
+    for found in stored:
+        assert found == {"state": "New", "where": coded.encrypt("payment", {"mail": MAIL})}
 
 
 def test_the_engine_for_asyncio_encrypts_too(coded, redis_url, prefix):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from machines.audit import reveals
 from machines.models import AuditEntry
+from machines.people.actor import Actor
+from machines.versions import drafts
 from tests.pages.reading import fields, read
 
-from .test_fields import CARD, MAIL, PLAIN, coded, run_jobs
+from .test_fields import CARD, DECLARED_OTHERWISE, MAIL, PLAIN, coded, run_jobs
 
 __all__ = ["coded"]
 PAGE = "/machines/payment/instances/p-1/"
@@ -49,3 +53,13 @@ def test_an_event_of_the_page_is_encrypted(coded, as_):
     form = next(found for one in forms if (found := fields(one)).get("event") == "pay")
     assert client.post(f"{PAGE}fire/", form | {"payload-card": CARD, "reason": "a test"}).status_code == 302
     assert coded.decrypt(coded.get("payment", "p-1").data)["card"] == CARD
+
+
+def test_the_page_of_a_draft_says_which_field_is_published_otherwise(coded, as_, user_of):
+    text = json.dumps(DECLARED_OTHERWISE["another type"])
+    draft = drafts.save(Actor(user_of("publisher", "ann"), "test"), "payment", text, format="json")
+    client, address = as_("publisher"), f"/machines/payment/versions/drafts/{draft.pk}/"
+    form = fields(read(client.get(address)).one("section", id="publish").all("form")[0])
+    answer = client.post(f"{address}publish/", form)
+    assert answer.status_code == 400
+    assert "account&#x27; is declared with another type or encryption than in version 1" in answer.content.decode()

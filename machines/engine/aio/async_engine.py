@@ -275,10 +275,14 @@ class AsyncEngine(AsyncCalls):
         what is stored elsewhere until it is sent. Raises BadPayload, EncryptionFailed."""
         return await self._call(Engine.encrypt, machine, value)
 
-    async def decrypt(self, value: Any, *, found: set[str] | None = None) -> Any:
+    async def encrypt_terms(self, machine: str, where: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Return the ``where`` of a search with the values of encrypted fields as ciphertexts. Raises BadInput."""
+        return await self._call(Engine.encrypt_terms, machine, where)
+
+    async def decrypt(self, value: Any, *, machine: str | None = None, found: set[str] | None = None) -> Any:
         """Return a value with every ciphertext in it decrypted, at any depth; add the texts of what was decrypted to
-        ``found``. Raises EncryptionFailed."""
-        return await self._call(Engine.decrypt, value, found=found)
+        ``found``. Raises EncryptionFailed; with ``machine`` only for the fields that it encrypts."""
+        return await self._call(Engine.decrypt, value, machine=machine, found=found)
 
     async def decrypt_for_people(self, value: Any) -> Any:
         """Return the same with words in place of what cannot be decrypted now."""

@@ -44,10 +44,6 @@ class Codec(Protocol):
         ...
 
 
-def is_ciphertext(value: object) -> bool:
-    return isinstance(value, str) and FORM.fullmatch(value) is not None
-
-
 def _list_texts(value: Any) -> Iterator[str]:
     """List the texts by which a value would be found in a longer one."""
     if isinstance(value, Mapping | list):
@@ -68,8 +64,9 @@ class FieldEncryption:
 
     def find_marks(self, machine: str) -> Marks:
         """Return the encrypted fields of all versions of a machine; none without a codec."""
-        if self.codec is None:
-            return {}
+        return {} if self.codec is None else self._find_declared(machine)
+
+    def _find_declared(self, machine: str) -> Marks:
         at, marks = self._known.get(machine, (0.0, {}))
         now = time.monotonic()
         if machine not in self._known or now - at > FRESH:
@@ -101,7 +98,7 @@ class FieldEncryption:
         return [self.encrypt_by(marks, inner) for inner in value] if isinstance(value, list | tuple) else value
 
     def _encrypt_one(self, name: str, mark: EncryptedField, value: Any) -> Any:
-        if value is None or is_ciphertext(value):
+        if value is None or self._is_encrypted(name, value):
             return value
         if isinstance(value, str) and value.startswith(UNREADABLE):
             raise BadPayload(f"{name} is the note that stands for a value; leave the field out to keep it", field=name)
@@ -118,12 +115,29 @@ class FieldEncryption:
             raise EncryptionFailed(name, f"it cannot be encrypted: {type(error).__name__}") from error
         return f"enc:1:{name}:{base64.urlsafe_b64encode(sealed).decode()}"
 
-    def decrypt(self, value: Any, found: set[str] | None = None) -> Any:
+    def _is_encrypted(self, name: str, value: Any) -> bool:
+        """Tell whether a value is a ciphertext of this field: any other text of that form is a text."""
+        form = FORM.fullmatch(value) if isinstance(value, str) else None
+        if form is None or form[1] != name:
+            return False
+        try:
+            self._decrypt_one(form)
+        except EncryptionFailed:
+            return False
+        return True
+
+    def decrypt(self, value: Any, machine: str | None = None, found: set[str] | None = None) -> Any:
         """Return a value with every ciphertext in it, at any depth, decrypted; add the texts of what was decrypted to
-        ``found``. Raises EncryptionFailed."""
+        ``found``. Raises EncryptionFailed; not for a text that only looks like a ciphertext of a field that ``machine``
+        encrypts nowhere."""
 
         def read(text: str, form: re.Match[str]) -> Any:
-            plain = self._decrypt_one(text, form)
+            try:
+                plain = self._decrypt_one(form)
+            except EncryptionFailed:
+                if machine is None or form[1] in self._find_declared(machine):
+                    raise
+                return text
             if found is not None:
                 found.update(_list_texts(plain))
             return plain
@@ -142,7 +156,7 @@ class FieldEncryption:
         found = FORM.fullmatch(value) if isinstance(value, str) and value.startswith("enc:1:") else None
         return read(value, found) if found else value
 
-    def _decrypt_one(self, value: str, found: re.Match[str]) -> Any:
+    def _decrypt_one(self, found: re.Match[str]) -> Any:
         field, sealed = found.groups()
         if self.codec is None:
             raise EncryptionFailed(field, "no CODEC is set")
@@ -153,7 +167,7 @@ class FieldEncryption:
 
     def _show_one(self, value: str, found: re.Match[str]) -> Any:
         try:
-            return self._decrypt_one(value, found)
+            return self._decrypt_one(found)
         except EncryptionFailed as error:
             cause = error.__cause__
             return f"{UNREADABLE}{type(cause).__name__ if cause else 'no CODEC is set'})"
@@ -167,7 +181,7 @@ class FieldEncryption:
                 for name, rule in where.items()}  # fmt: skip
 
     def _encrypt_term(self, name: str, mark: EncryptedField, rule: Any) -> Any:
-        if rule is None or is_ciphertext(rule):
+        if rule is None or self._is_encrypted(name, rule):
             return rule
         if not mark.searchable or isinstance(rule, Mapping):
             only = "only by a whole value" if mark.searchable else "only where it is declared as searchable"

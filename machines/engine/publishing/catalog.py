@@ -34,6 +34,8 @@ from .machine_meta import (
     RolloutStart,
     SensitiveFields,
     copy_policy,
+    list_field_changes,
+    read_encrypted_fields,
     read_policy,
     read_sensitive_fields,
 )
@@ -253,21 +255,40 @@ class Catalog:
         restored = version is not None and compiled.runs
         if compiled.has_errors and not restored:
             raise DefinitionError(list(compiled.findings))
-        if not codec:
-            self._require_no_encryption([compiled, *(() if alone else compiled.along.values())])
-        for inner in () if alone else compiled.along.values():  # machines that others invoke come first
+        along = () if alone else tuple(compiled.along.values())
+        for one in (compiled, *along):
+            if not codec:
+                self._require_no_encryption(one)
+            self._require_same_encryption(one)
+        for inner in along:  # machines that others invoke come first
             self._publish(inner, None, [], ("",))
         mode = start.as_words() if start is not None else ("store" if store else "",)
         return self._publish(compiled, version, list(compiled.findings), mode)
 
     @staticmethod
-    def _require_no_encryption(machines: Sequence[CompiledDefinition]) -> None:
+    def _require_no_encryption(compiled: CompiledDefinition) -> None:
         """Raise DefinitionError for encrypted fields: there is no codec that could write and read them."""
-        for compiled in machines:
-            for field in compiled.program.get("sensitive", {}).get("encrypted", {}):
-                report = Report()
-                report.add("SB128", ("context", field), f"{field!r} is encrypted, and no codec is set", "set CODEC")
-                raise DefinitionError(report.findings())
+        for field in compiled.program.get("sensitive", {}).get("encrypted", {}):
+            report = Report()
+            report.add("SB128", ("context", field), f"{field!r} is encrypted, and no codec is set", "set CODEC")
+            raise DefinitionError(report.findings())
+
+    def _require_same_encryption(self, compiled: CompiledDefinition) -> None:
+        """Raise DefinitionError for a field that is encrypted here or in a published version and declared otherwise in
+        the other: what is encrypted holds for the instances of all versions."""
+        first = self._keys.partition(compiled.program["machine"])
+        held = self._caller.command("HGETALL", first.meta)
+        marks = json.loads(held.get("sensitive") or "{}"), compiled.program.get("sensitive", {})
+        if not any(map(read_encrypted_fields, marks)):
+            return
+        report = Report()
+        for number in sorted(int(name[4:]) for name in held if name.startswith("def:")):
+            program = json.loads(self._caller.command("HGET", first.definition(number), "program"))
+            for field in list_field_changes(compiled.program, program):
+                what = f"{field!r} is declared with another type or encryption than in version {number}"
+                report.add("SB128", ("context", field), what, "give the field another name")
+        if report.findings():
+            raise DefinitionError(report.findings())
 
     def _publish(
         self, compiled: CompiledDefinition, version: int | None, findings: list[Any], mode: Sequence[Any]

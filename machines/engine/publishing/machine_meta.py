@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any, Self
 
 from machines.engine.connection.calls import Caller
@@ -212,6 +212,22 @@ def read_sensitive_fields(text: str | None) -> SensitiveFields:
     held = json.loads(text) if text else {}
     events = {event: frozenset(fields) for event, fields in held.get("events", {}).items()}
     return SensitiveFields(frozenset(held.get("data", ())), events, read_encrypted_fields(held))
+
+
+def list_field_changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
+    """List the fields that two programs of a machine both declare, encrypted in one, and otherwise in the other."""
+    declared, known = _read_declared(new), _read_declared(old)
+    return sorted(name for name in declared.keys() & known.keys() if declared[name] != known[name])
+
+
+def _read_declared(program: Mapping[str, Any]) -> dict[str, EncryptedField | None]:
+    """Return how each data and payload field of a program is encrypted; None for a plain one."""
+    marks = read_encrypted_fields(program.get("sensitive", {}))
+    names = [spec["name"] for spec in program.get("data", ())]
+    names += [name for fields in program.get("events", {}).values() for name in fields]
+    return {
+        name: replace(mark, types=tuple(sorted(mark.types))) if (mark := marks.get(name)) else None for name in names
+    }
 
 
 def read_encrypted_fields(held: Mapping[str, Any]) -> dict[str, EncryptedField]:

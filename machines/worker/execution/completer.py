@@ -272,10 +272,11 @@ class Completer:
         return place
 
     def _log_failure(self, job: Job, error: BaseException, place: str) -> None:
-        """Log a failed attempt with its traceback, for Sentry and the like. Of a machine with sensitive fields the
-        exception has no text, and no other one that it came from: the log must not show their values."""
+        """Log a failed attempt with its traceback, for Sentry and the like. Of a machine with sensitive fields,
+        and where something was decrypted, the exception has no text, and no other one that it came from: the log must
+        not show their values."""
         try:
-            hidden = not Redactor(self._engine.sensitive(job.taken.machine)).open
+            hidden = job.has_secrets or not Redactor(self._engine.sensitive(job.taken.machine)).open
         except errors.SignalboxError:
             hidden = True
         if hidden:
