@@ -1,6 +1,7 @@
 """Jobs that no instance waits for: how they come to a queue, and in which order they leave it."""
 
 import pytest
+from redis.exceptions import ResponseError
 
 from machines.engine import BadInput, BadPayload, Engine, EngineFault, Enqueue, UnknownMachine
 from tests.cases import for_each
@@ -174,6 +175,24 @@ def test_a_replacement_is_undone_with_its_call(yard):
     assert places(yard, name="door") == {"0-1": "delayed", "0-2": "ready"}
     assert [(job.input, job.due) for job in yard.jobs("door", "work", place="delayed")] == [(1, NOW + 5000)]
     assert [job.input for job in yard.jobs("door", "work", place="ready")] == ["old"]
+
+
+def test_a_debounced_job_is_of_the_trace_of_the_last_call(yard):
+    first, second = (f"00-{digit * 32}-{digit * 16}-01" for digit in "12")
+    partition = yard.keys.partition("door")
+    words = ("work", "work", "", 5, "debounce 5000", "u", 1, 0, 9000, 0, "1", "")
+
+    def enqueue(*more, also=()):
+        yard.client.fcall("sb_enqueue", 1, partition.root, NOW, *words, *also, *more)
+        return yard.client.hget(partition.job("0-1"), "traceparent")
+
+    assert [enqueue("", first), enqueue("", second), enqueue(), enqueue("", first)] == [first, second, None, first]
+    yard.client.set(partition.ready("broken"), "no sorted set")
+    broken = ("work", "broken", "", 5, 0, "", 1, 0, 9000, 0, "1", "")
+    for last in [("", second), ()]:
+        with pytest.raises(ResponseError):
+            enqueue(*last, also=broken)
+        assert yard.client.hget(partition.job("0-1"), "traceparent") == first
 
 
 def test_debounce_needs_a_key_and_no_delay(yard):

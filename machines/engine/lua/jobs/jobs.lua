@@ -126,13 +126,20 @@ local function store_new(root, job, spec, now)
     error(caught, 0)
 end
 
--- Has a job that no worker has begun, and no instance waits for, wait for `spec.delay` from now with another handler and
--- input. Answers what it was, for an undo; nil for any other job.
+local function write_trace(root, job, traceparent)
+    if traceparent then redis.call('HSET', keys.job(root, job), 'traceparent', traceparent) else
+        redis.call('HDEL', keys.job(root, job), 'traceparent')
+    end
+end
+
+-- Has a job that no worker has begun, and no instance waits for, wait for `spec.delay` from now with another handler, input
+-- and trace. Answers what it was, for an undo; nil for any other job.
 local function replace_waiting(root, job, spec, now)
     local row, due = jobs.read(root, job), now + spec.delay
     if not row or row.instance or row.place == 'leased' or (tonumber(row.attempt) or 0) > 0 then return nil end
     redis.call('ZADD', keys.delayed(root, row.queue), due, job)
     redis.call('HSET', keys.job(root, job), 'place', 'delayed', 'due', due, 'src', spec.src, 'input', spec.input)
+    write_trace(root, job, traces.current)
     if row.place == 'ready' then
         jobs.leave_group(root, job, row, 'ready')
         redis.call('ZREM', keys.ready(root, row.queue), job)
@@ -179,6 +186,7 @@ end
 -- Undoes the replacement of a waiting job in this call.
 function jobs.undo_replace(root, job, row, now)
     local src, input = row.src, row.input or ''
+    write_trace(root, job, row.traceparent)
     if row.place == 'ready' then return jobs.make_ready(root, job, row, 'delayed', now, 'src', src, 'input', input) end
     redis.call('ZADD', keys.delayed(root, row.queue), row.due, job)
     redis.call('HSET', keys.job(root, job), 'due', row.due, 'src', src, 'input', input)
