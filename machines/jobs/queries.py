@@ -7,7 +7,7 @@ from typing import Any
 
 from machines.catalog.redaction import Redactor
 from machines.connections import get_engine
-from machines.engine import Job, JobBatch, LookupFailed
+from machines.engine import EngineUnavailable, Job, JobBatch, LookupFailed
 from machines.engine.storage import Storage
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
@@ -31,11 +31,11 @@ def get_output(actor: Actor, job: Job, *, redactor: Redactor | None = None) -> s
 
 
 def get_batch(actor: Actor, job: Job) -> JobBatch | None:
-    """Return the batch of a job; None where it has none, or that is no longer kept. Raises Forbidden."""
+    """Return the batch of a job; None where it has none, or that cannot be read. Raises Forbidden."""
     actor.demand("view", job.machine)
     try:
-        return get_engine().get_batch(job.machine, job.batch) if job.batch else None
-    except LookupFailed:
+        return get_engine().get_batch_of(job) if job.batch else None
+    except (LookupFailed, EngineUnavailable):
         return None
 
 

@@ -105,6 +105,9 @@ def test_nothing_that_is_stored_holds_a_value(coded, user_of, cleaner, prefix):
     coded.fire_many([("payment", "p-2", "pay", {"card": CARD})])
     instances.repair(actor, "edit", "payment", "p-2", changes={"account": NUMBER}, reason="a test")
     coded.enqueue("payment", "lone", {"card": CARD})
+    lone = {"machine": "payment", "src": "lone", "input": {"card": CARD}}
+    coded.batch([lone], id="b", on_end=lone)
+    coded.add_to_batch("payment", "b", [lone])
     among = {"where": {"mail": MAIL}}
     Bulk.start(coded, Order("payment", "fire", "ann", "a test", filter=among, event="pay", payload={"card": CARD}))
     what = {"do": "fire", "machine": "payment", "instance": "p-3", "event": "pay", "payload": {"card": CARD}}

@@ -630,6 +630,10 @@ class AsyncEngine(AsyncCalls):
         """Read a batch. Raises LookupFailed when there is none: it is kept for a week after its end."""
         return await self._call(Engine.get_batch, machine, id)
 
+    async def get_batch_of(self, job: Job) -> JobBatch:
+        """Read the batch of a job, on the partition of the job alone. Raises LookupFailed when there is none."""
+        return await self._call(Engine.get_batch_of, job)
+
     async def enqueue(
         self,
         machine: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from machines.engine import arguments, limits
@@ -16,7 +17,7 @@ from machines.engine.errors import BadInput
 from . import records
 from .lifecycle import MAX_TOGETHER, LifecycleMethods
 from .reading import raise_missing
-from .records import Enqueue, JobBatch
+from .records import Enqueue, Job, JobBatch
 
 MAX_TOTAL = 1_000_000
 ON_THE_WAY = 20  # calls of one round trip
@@ -46,9 +47,9 @@ class BatchMethods(LifecycleMethods):
         same ``id`` and jobs: it adds only what is missing. Jobs and callbacks have no unique, idempotency or instance
         key.
         """
-        machine, words = _read_jobs(jobs)
+        machine, words = self._read_batch_jobs(jobs)
         given = {"on_success": on_success, "on_failure": on_failure, "on_end": on_end}
-        callbacks = {name: _read_job(item, machine)[1] for name, item in given.items() if item is not None}
+        callbacks = {name: self._read_batch_job(item, machine)[1] for name, item in given.items() if item is not None}
         name = secrets.token_hex(8) if id is None else _check_id(id)
         root = self._catalog.partition(machine, name).root
         if id is not None and (found := self._find_batch(machine, name)):
@@ -60,13 +61,20 @@ class BatchMethods(LifecycleMethods):
     ) -> JobBatch:
         """Add jobs to a batch that has not ended, as one of its jobs may do. ``key``: an idempotency key; the same key
         adds only what is missing. Raises LookupFailed."""
-        words = _read_jobs(jobs, machine)[1]
+        words = self._read_batch_jobs(jobs, machine)[1]
         root, _ = self._require_batch(machine, id)
         return self._add_jobs(machine, root, id, arguments.check_key(key) or secrets.token_hex(8), words, "", now)
 
     def get_batch(self, machine: str, id: str) -> JobBatch:
         """Read a batch. Raises LookupFailed when there is none: it is kept for a week after its end."""
         return self._require_batch(machine, id)[1]
+
+    def get_batch_of(self, job: Job) -> JobBatch:
+        """Read the batch of a job, on the partition of the job alone. Raises LookupFailed when there is none."""
+        reply = self._caller.call("sb_batch_look", job.root, job.batch, job.id)
+        if reply[0] != Status.OK:
+            raise_missing(job.machine, job.batch, "batch")
+        return _read_batch(job.machine, job.batch, reply)
 
     def _require_batch(self, machine: str, id: str) -> tuple[str, JobBatch]:
         found = self._find_batch(machine, _check_id(id))
@@ -76,11 +84,13 @@ class BatchMethods(LifecycleMethods):
         """Return the root of the partition that has the batch, and the batch. It stays on its partition while the
         number of partitions grows."""
         roots = [partition.root for partition in self._catalog.partitions(machine)]
-        for root, reply in zip(roots, self._caller.many([("sb_batch", root, ("", id)) for root in roots]), strict=True):
+        replies = self._caller.many([("sb_batch_look", root, (id, "")) for root in roots])
+        for root, reply in zip(roots, replies, strict=True):
+            if not isinstance(reply, Exception) and reply[0] == Status.OK:
+                return root, _read_batch(machine, id, reply)
+        for reply in replies:
             if isinstance(reply, Exception):
                 raise return_errors(translate, reply)
-            if reply[0] == Status.OK:
-                return root, _read_batch(machine, id, reply)
         return None
 
     def _add_jobs(
@@ -96,9 +106,30 @@ class BatchMethods(LifecycleMethods):
             for reply in self._caller.many(wire[first : first + ON_THE_WAY]):
                 if isinstance(reply, Exception):
                     raise return_errors(translate, reply)
+                if reply[0] == Status.GONE:
+                    raise_missing(machine, id, "batch")
                 if reply[0] != Status.OK:
-                    raise BadInput(str(reply[1]) if len(reply) > 1 else f"there is no batch {arguments.show(id)}")
+                    raise BadInput(str(reply[1]))
         return _read_batch(machine, id, reply)
+
+    def _read_batch_jobs(self, items: Iterable[Item], machine: str = "") -> tuple[str, list[Words]]:
+        found: list[Words] = []
+        for item in items:
+            machine, words = self._read_batch_job(item, machine)
+            found.append(words)
+        arguments.check_count("the number of jobs", len(found), MAX_TOTAL)
+        return machine, found
+
+    def _read_batch_job(self, item: Item, machine: str) -> tuple[str, Words]:
+        """Return the machine of a job of a batch, and its words."""
+        call = records.read_item(item)
+        if machine and call.machine != machine:
+            raise records.build_refusal(f"the jobs of a batch are of one machine, not of {machine} and {call.machine}")
+        if (call.unique, call.key, call.instance_key, call.now) != (None, None, None, None):
+            raise records.build_refusal("a job of a batch has no unique, key, instance_key or now")
+        arguments.check_machine(call.machine)
+        call = replace(call, input=self._encryption.encrypt(call.machine, call.input))
+        return call.machine, records.build_arguments(call)
 
 
 def _check_id(id: object) -> str:
@@ -109,23 +140,3 @@ def _read_batch(machine: str, id: str, reply: Sequence[Any]) -> JobBatch:
     total, open, done, failed, added, created, ended = (int(word or 0) for word in reply[1:8])
     figures = {"total": total, "open": open, "done": done, "failed": failed, "added": added}
     return JobBatch(machine, id, **figures, created=created, ended=ended, error=str(reply[8]))
-
-
-def _read_job(item: Item, machine: str) -> tuple[str, Words]:
-    """Return the machine of a job of a batch, and its words."""
-    call = records.read_item(item)
-    words = records.build_arguments(call)
-    if machine and call.machine != machine:
-        raise records.build_refusal(f"the jobs of a batch are of one machine, not of {machine} and {call.machine}")
-    if (call.unique, call.key, call.instance_key, call.now) != (None, None, None, None):
-        raise records.build_refusal("a job of a batch has no unique, key, instance_key or now")
-    return call.machine, words
-
-
-def _read_jobs(items: Iterable[Item], machine: str = "") -> tuple[str, list[Words]]:
-    found: list[Words] = []
-    for item in items:
-        machine, words = _read_job(item, machine)
-        found.append(words)
-    arguments.check_count("the number of jobs", len(found), MAX_TOTAL)
-    return machine, found

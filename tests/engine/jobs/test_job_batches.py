@@ -147,6 +147,27 @@ def test_jobs_outlive_the_record_of_their_batch(yard):
     assert callbacks(yard) == {}
 
 
+def test_a_job_of_an_earlier_batch_does_not_count_in_a_later_one_of_the_same_id(yard):
+    yard.batch(items(4), id="b", now=NOW, **CALLBACKS)
+    old = take(yard)
+    for job in old[:3]:
+        yard.fail(job, "no", now=NOW)
+    yard.client.delete(yard.keys.partition("door").batch("b"))  # as after a week
+    yard.batch(items(1), id="b", now=NOW, **CALLBACKS)
+    yard.withdraw("door", old[0], now=NOW, **WHO)
+    assert yard.redrive("door", "work", now=NOW, **WHO) == 2
+    assert figures(yard) == (1, 1, 0, 0)
+    failing, *done, new = sorted([old[3], *take(yard)], key=lambda job: job.id)
+    yard.fail(failing, "no", now=NOW)
+    yard.complete_many([(job, None) for job in done], now=NOW)
+    assert (figures(yard), callbacks(yard)) == ((1, 1, 0, 0), {})
+    assert yard.get_batch_of(new).open == 1
+    with pytest.raises(LookupFailed):
+        yard.get_batch_of(failing)
+    yard.complete(new, now=NOW)
+    assert (figures(yard), set(callbacks(yard))) == ((1, 0, 1, 0), {"on_success", "on_end"})
+
+
 def test_all_or_none_of_a_part_is_added(yard):
     yard.client.set(yard.keys.partition("door").ready("broken"), "no sorted set")
     with unchanged(yard), pytest.raises(EngineFault):
@@ -177,6 +198,15 @@ def test_a_callback_that_cannot_be_enqueued_is_named(yard):
 def test_what_is_no_batch_is_refused(yard, jobs, options, why):
     with unchanged(yard), pytest.raises(BadInput, match=why):
         yard.batch(jobs, **options)
+
+
+def test_an_addition_to_a_batch_that_went_meanwhile_finds_none(yard, monkeypatch):
+    batch = yard.batch(items(1), id="b", now=NOW)
+    root = yard.keys.partition("door").root
+    yard.client.delete(yard.keys.partition("door").batch("b"))
+    monkeypatch.setattr(yard, "_require_batch", lambda machine, id: (root, batch))
+    with unchanged(yard), pytest.raises(LookupFailed, match="has no batch 'b'"):
+        yard.add_to_batch("door", "b", items(1))
 
 
 def test_a_machine_that_is_not_published_has_no_batch(yard):

@@ -99,6 +99,7 @@ B, Y = "{box:0}", "{yard:0}"
 CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_arrive": (B, ["", AT, "arrive", "a"]),
     "sb_batch": (B, [AT, "b", "k", "1", "0", "{}", "src", "work", "", "5", "0", "", "3", "1", "1", "0", "1", ""]),
+    "sb_batch_look": (B, ["b", ""]),
     "sb_board": ("board:{p}", ["day", "0", "2", AT, "add", "100", "ann", "5", "bob", "3"]),
     "sb_buffer_add": (
         "buffer:{p:0}",

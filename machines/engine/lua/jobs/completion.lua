@@ -102,7 +102,7 @@ function completion.kill(root, job, row, now, failure)
         jobs.make_dead(root, job, row, now, 'handled', 'error', failure.error, 'kind', failure.kind, 'trace', failure.trace,
             'handled', now)
     end
-    if row.batch then job_batches.count(root, row.batch, 'open', 'failed', 1, now) end
+    if row.batch then job_batches.count(root, row.batch, 'open', 'failed', { job }, now) end
     return { replies.OK }
 end
 
@@ -113,7 +113,7 @@ function completion.remove(root, job, row, now, why, failure)
         if reply[1] ~= replies.OK then return reply end
     end
     jobs.remove(root, job, why)
-    if row.batch and not jobs.has_ended(row.place) then job_batches.count(root, row.batch, 'open', 'failed', 1, now) end
+    if row.batch and not jobs.has_ended(row.place) then job_batches.count(root, row.batch, 'open', 'failed', { job }, now) end
     return { replies.OK }
 end
 
@@ -153,7 +153,7 @@ function completion.redrive(root, queue, place, job, now)
     if place == 'dead' then completion.attach_again(root, row, job, now) end
     jobs.make_ready(root, job, row, place, now, 'attempt', 0)
     redis.call('HDEL', keys.job(root, job), 'finished', 'progress')
-    if row.batch then job_batches.count(root, row.batch, 'failed', 'open', 1, now) end
+    if row.batch then job_batches.count(root, row.batch, 'failed', 'open', { job }, now) end
     return true
 end
 

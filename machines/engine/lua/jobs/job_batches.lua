@@ -4,8 +4,8 @@
 local job_batches = {}
 
 local KEEP_MS = 604800000 -- a week: how long a batch that has ended, or that was not stored in full, is kept
-local FIGURES = { 'total', 'open', 'done', 'failed', 'added', 'created', 'ended', 'error' }
-local NUMBERS = 5
+local FIGURES = { 'total', 'open', 'done', 'failed', 'added', 'created', 'ended', 'error', 'after' }
+local NUMBERS, ANSWERED = 5, 8 -- the first so many are numbers, and are in a reply
 
 -- Reads the figures of a batch; nil when there is none.
 function job_batches.read(root, id)
@@ -16,10 +16,21 @@ function job_batches.read(root, id)
     return batch
 end
 
+-- Begins a batch. It has jobs that come after the newest one: an earlier batch of the same id may have left older ones.
+function job_batches.begin(root, now)
+    return { total = 0, open = 0, done = 0, failed = 0, added = 0, created = json.number(now),
+        after = redis.call('HGET', keys.meta(root), 'jobs') or '0' }
+end
+
+-- Tells whether a job that names the id of the batch belongs to it. The numbers of jobs only grow.
+function job_batches.has_job(batch, job)
+    return tonumber(string.match(job, '%d+$') or 0) > tonumber(batch.after or 0)
+end
+
 -- Lists the figures as a reply has them.
 function job_batches.list(batch)
     local flat = {}
-    for i, name in ipairs(FIGURES) do flat[i] = tostring(batch[name] or '') end
+    for i = 1, ANSWERED do flat[i] = tostring(batch[FIGURES[i]] or '') end
     return flat
 end
 
@@ -62,11 +73,12 @@ local function call_back(root, id, batch, now)
     end
 end
 
--- Moves `number` jobs of a batch from one count to another: open, done, failed. When the last one ends, it enqueues the
--- callbacks. Does nothing for a batch that is no longer kept.
-function job_batches.count(root, id, from, to, number, now)
-    local batch = job_batches.read(root, id)
-    if not batch then return end
+-- Moves jobs of a batch from one count to another: open, done, failed. When the last one ends, it enqueues the callbacks.
+-- Does nothing for a batch that is no longer kept.
+function job_batches.count(root, id, from, to, moved, now)
+    local batch, number = job_batches.read(root, id), 0
+    for _, job in ipairs(batch and moved or {}) do number = number + (job_batches.has_job(batch, job) and 1 or 0) end
+    if number == 0 then return end
     batch[from], batch[to] = batch[from] - number, batch[to] + number
     if batch.open == 0 then
         batch.ended = batch.ended or json.number(now)

@@ -47,7 +47,10 @@ local function complete_job(root, job, token, text, call)
         call.taken, call.ms = row.taken, call.now - (row.taken or call.now)
     end
     delete_job(root, job, row, call.ms, call.batch)
-    if row.batch then call.done[row.batch] = (call.done[row.batch] or 0) + 1 end
+    if row.batch then
+        local done = call.done[row.batch] or {}
+        call.done[row.batch], done[#done + 1] = done, job
+    end
     return reply
 end
 
@@ -88,7 +91,7 @@ return function(KEYS, ARGV)
         reply[i + 1], ended = ok and short and not one[5] and (one[2] or '') or one, ended or ok
     end
     if batch then batches.close(batch) end
-    for id, number in pairs(call.done) do job_batches.count(root, id, 'open', 'done', number, now) end
+    for id, done in pairs(call.done) do job_batches.count(root, id, 'open', 'done', done, now) end
     if ended then pulse.ring(root, clock) end
     return reply
 end

@@ -1,5 +1,5 @@
--- needs: arguments, job_batches, job_words, jobs, json, keys, pulse, replies, strings
--- sb_batch: adds jobs to a batch, which it creates at first; reads a batch when it gets no more than its id.
+-- needs: arguments, job_batches, job_words, jobs, keys, pulse, replies, strings
+-- sb_batch: adds jobs to a batch, which it creates at first.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · 2 batch (1 to 200 bytes) · 3 key of this addition (1 to 200 bytes): a part that was added
 --          before is not added again · 4 how many jobs this addition has in all calls, up to a million · 5 how many of them
@@ -91,7 +91,7 @@ end
 
 local function check(root, ARGV, count)
     local bad = arguments.check_root(root) or arguments.check('', '', '', '', ARGV[1] or '') or check_name(ARGV[2], 'a batch')
-    if bad or #ARGV == 2 then return bad end
+    if bad then return bad end
     if count < 1 or count > MAX_JOBS or count % 1 ~= 0 then
         return 'each job comes in ' .. job_words.COUNT .. ' words, 1 to ' .. MAX_JOBS .. ' of them'
     end
@@ -103,20 +103,19 @@ return function(KEYS, ARGV)
     local bad = check(root, ARGV, count)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local batch, now, clock = job_batches.read(root, id), arguments.read_now(ARGV[1])
-    if #ARGV > 2 then
-        local call = { key = ARGV[3], total = arguments.parse_count(ARGV[4], 1, MAX_TOTAL),
-            from = arguments.parse_count(ARGV[5], 0, MAX_TOTAL), callbacks = {} }
-        if not call.total or not call.from then return { replies.BAD_ARGUMENT, 'an addition has 1 to a million jobs' } end
-        local specs, wrong = read_jobs(ARGV, id, count)
-        if wrong then return { replies.BAD_ARGUMENT, wrong } end
-        if not batch and ARGV[6] ~= '' then
-            call.callbacks, bad = read_callbacks(ARGV[6])
-            if bad then return { replies.BAD_ARGUMENT, bad } end
-            batch = { total = 0, open = 0, done = 0, failed = 0, added = 0, created = json.number(now) }
-        end
-        bad = batch and add(root, id, batch, call, specs, now)
+    local call = { key = ARGV[3], total = arguments.parse_count(ARGV[4], 1, MAX_TOTAL),
+        from = arguments.parse_count(ARGV[5], 0, MAX_TOTAL), callbacks = {} }
+    if not call.total or not call.from then return { replies.BAD_ARGUMENT, 'an addition has 1 to a million jobs' } end
+    local specs, wrong = read_jobs(ARGV, id, count)
+    if wrong then return { replies.BAD_ARGUMENT, wrong } end
+    if not batch then
+        if ARGV[6] == '' then return { replies.GONE } end
+        call.callbacks, bad = read_callbacks(ARGV[6])
         if bad then return { replies.BAD_ARGUMENT, bad } end
-        if batch then pulse.ring(root, clock) end
+        batch = job_batches.begin(root, now)
     end
-    return batch and { replies.OK, unpack(job_batches.list(batch)) } or { replies.GONE }
+    bad = add(root, id, batch, call, specs, now)
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    pulse.ring(root, clock)
+    return { replies.OK, unpack(job_batches.list(batch)) }
 end

@@ -1,0 +1,16 @@
+-- needs: arguments, job_batches, replies
+-- sb_batch_look: reads a batch.
+-- flags:   no-writes
+-- KEYS:    1 root of the partition
+-- ARGV:    1 batch · 2 a job that names it: the batch is found only if that job belongs to it, not to an earlier one of the
+--          same id; '' for none
+-- Returns: as sb_batch · {BADARG, why}
+-- Notifies: nothing
+-- Cost:    O(1)
+return function(KEYS, ARGV)
+    local bad = arguments.check_present(ARGV[1], 'the batch')
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local batch, job = job_batches.read(KEYS[1], ARGV[1]), ARGV[2] or ''
+    if not batch or job ~= '' and not job_batches.has_job(batch, job) then return { replies.GONE } end
+    return { replies.OK, unpack(job_batches.list(batch)) }
+end
