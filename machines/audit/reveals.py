@@ -188,27 +188,31 @@ class RevealAudit(Redactor):
         """Return the sensitive names under which some value stands, at any depth."""
         return names_in(values, self.hidden_from_others)
 
+    def _decrypt(self, value: Any) -> Any:
+        """Return a value decrypted, where the codec does so now."""
+        return get_engine().decrypt_for_people(self._machine, value)
+
     # What is given out
 
     def data(self, values: Mapping[str, Any]) -> dict[str, Any]:
         self.note(self.names_in(values))
-        return dict(decrypt(values))
+        return dict(self._decrypt(values))
 
     def payload(self, event: str, values: Any) -> Any:
         self.note(self._list_payload_fields(event, values))
-        return decrypt(values)
+        return self._decrypt(values)
 
     def value(self, value: Any) -> Any:
         self.note(self.names_in(value))
-        return decrypt(value)
+        return self._decrypt(value)
 
     def redact_request(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         self.note(self.names_in(asked) | ({"result"} if asked.get("result") else set()))
-        return dict(decrypt(asked))
+        return dict(self._decrypt(asked))
 
     def work(self, value: Any) -> Any:
         self.note({"input"} if value else ())
-        return decrypt(value)
+        return self._decrypt(value)
 
     def redact_text(self, text: str) -> str:
         self.note({"error"} if text else ())
@@ -216,7 +220,7 @@ class RevealAudit(Redactor):
 
     def instance(self, instance: Instance) -> Instance:
         self.note(self.names_in(instance.data), instance.id)
-        return replace(instance, data=decrypt(instance.data))
+        return replace(instance, data=self._decrypt(instance.data))
 
     def instances(self, instances: Iterable[Instance]) -> list[Instance]:
         return [self.instance(instance) for instance in instances]
@@ -225,7 +229,9 @@ class RevealAudit(Redactor):
         found = list(steps)
         names = self.names_in(*(step.changes for step in found))
         self.note(names.union(*(self._list_payload_fields(step.event, step.payload) for step in found)))
-        return [replace(step, payload=decrypt(step.payload), changes=decrypt(step.changes)) for step in found]
+        return [
+            replace(step, payload=self._decrypt(step.payload), changes=self._decrypt(step.changes)) for step in found
+        ]
 
     def job(self, job: Job) -> Job:
         work = {name for name in WORK if getattr(job, name)}
@@ -234,22 +240,22 @@ class RevealAudit(Redactor):
         if any(attempt.get("error") for attempt in job.log):
             work.add("error")
         self.note(self.names_in(job.data) | work, job.instance)
-        return replace(job, input=decrypt(job.input), data=decrypt(job.data))
+        return replace(job, input=self._decrypt(job.input), data=self._decrypt(job.data))
 
     def explanation(self, explanation: Explanation) -> Explanation:
         parts = [part.values for candidate in explanation.candidates for part in candidate.because]
         read = [{name.removeprefix("event."): value for name, value in values.items()} for values in parts]
         self.note(self.names_in(read, explanation.outcome), explanation.id)
         candidates = [
-            replace(one, because=[replace(part, values=decrypt(part.values)) for part in one.because])
+            replace(one, because=[replace(part, values=self._decrypt(part.values)) for part in one.because])
             for one in explanation.candidates
         ]
-        return replace(explanation, candidates=candidates, outcome=decrypt(explanation.outcome))
+        return replace(explanation, candidates=candidates, outcome=self._decrypt(explanation.outcome))
 
     def preview(self, preview: Preview) -> Preview:
         work = {"input"} if any(job.get("input") for job in preview.added) else set()
         self.note(self.names_in(preview.changes) | work, preview.id)
-        return replace(preview, changes=decrypt(preview.changes), added=decrypt(preview.added))
+        return replace(preview, changes=self._decrypt(preview.changes), added=self._decrypt(preview.added))
 
     def error(self, error: BaseException) -> str:
         if isinstance(error, Refused):
@@ -273,11 +279,6 @@ class RevealAudit(Redactor):
         if event.startswith(("done.", "error.")):
             return {"result"} if values else set()
         return self.names_in(values)
-
-
-def decrypt(value: Any) -> Any:
-    """Return a value as a person with the right to reveal is shown it: decrypted, where the codec does so now."""
-    return get_engine().decrypt_for_people(value)
 
 
 def names_in(value: Any, wanted: frozenset[str]) -> set[str]:

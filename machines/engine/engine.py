@@ -261,9 +261,10 @@ class Engine(
         ``found``. Raises EncryptionFailed; with ``machine`` only for the fields that it encrypts."""
         return self._encryption.decrypt(value, machine, found)
 
-    def decrypt_for_people(self, value: Any) -> Any:
-        """Return the same with words in place of what cannot be decrypted now."""
-        return self._encryption.show(value)
+    def decrypt_for_people(self, machine: str, value: Any) -> Any:
+        """Return a value with the ciphertexts of the machine's encrypted fields decrypted, and words in place of what
+        cannot be decrypted now."""
+        return self._encryption.show(machine, value)
 
     def missing_commands(self) -> list[str]:
         """List the commands that a step runs and the account in use may not run, as ACL SETUSER names them. Raises

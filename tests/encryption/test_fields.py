@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from copy import deepcopy
 
 import pytest
@@ -22,6 +23,7 @@ from machines.retention.duty import RetentionDuty
 from machines.schedules import actions as schedules
 from machines.schedules.schedules import Schedules
 from machines.testing.job_runner import JobRunner
+from machines.worker.job import Job
 from tests.configuration import configure
 from tests.retention.conftest import DAY, Restless, run
 
@@ -168,7 +170,7 @@ def test_old_keys_read_and_without_the_key_nothing_is_lost(coded, settings):
     kept, settings.SECRET_KEY_FALLBACKS = settings.SECRET_KEY_FALLBACKS, []
     with pytest.raises(EncryptionFailed, match="cannot be decrypted: KeyGone; nothing was changed"):
         coded.decrypt(data)
-    shown = coded.decrypt_for_people(data)
+    shown = coded.decrypt_for_people("payment", data)
     assert shown["account"] == "(cannot be decrypted: KeyGone)"
     with pytest.raises(BadPayload, match="leave the field out to keep it"):
         coded.edit("payment", "p-1", {"account": shown["account"]}, actor="ann", reason="a test")
@@ -332,6 +334,24 @@ def test_the_terms_of_a_filter_are_no_fields(coded):
     stored.append(made.schedule.what["filter"])
     for found in stored:
         assert found == {"state": "New", "where": coded.encrypt("payment", {"mail": MAIL})}
+
+
+def test_people_are_shown_what_the_machine_itself_encrypts(coded):
+    sealed = coded.encrypt("payment", {"card": CARD, "mail": MAIL})
+    coded.publish({"id": "other", "initial": "A", "states": {"A": {}}, "context": {
+        "type": "object", "properties": {"card": {"type": "string", "encrypted": True}},
+    }})  # fmt: skip
+    assert coded.decrypt_for_people("other", sealed) == {"card": CARD, "mail": sealed["mail"]}
+
+
+def test_values_are_concealed_in_json_too(coded):
+    values = {"card": 'a "quoted"\nCÄNARY', "note": {"yes": True, "tiny": 1}}
+    job = coded.enqueue("payment", "lone", values)
+    held = Job(coded.take("payment", "lone", "a worker")[0], decrypt=coded.decrypt)
+    assert (held.id, held.has_secrets, held.input, held.has_secrets) == (job.id, False, values, True)
+    for text in (values["card"], json.dumps(values), json.dumps(values, ensure_ascii=False)):
+        assert "NARY" not in held.conceal(text)
+    assert held.conceal("True and true") == "True and true"
 
 
 def test_the_engine_for_asyncio_encrypts_too(coded, redis_url, prefix):

@@ -284,9 +284,10 @@ class AsyncEngine(AsyncCalls):
         ``found``. Raises EncryptionFailed; with ``machine`` only for the fields that it encrypts."""
         return await self._call(Engine.decrypt, value, machine=machine, found=found)
 
-    async def decrypt_for_people(self, value: Any) -> Any:
-        """Return the same with words in place of what cannot be decrypted now."""
-        return await self._call(Engine.decrypt_for_people, value)
+    async def decrypt_for_people(self, machine: str, value: Any) -> Any:
+        """Return a value with the ciphertexts of the machine's encrypted fields decrypted, and words in place of what
+        cannot be decrypted now."""
+        return await self._call(Engine.decrypt_for_people, machine, value)
 
     async def missing_commands(self) -> list[str]:
         """List the commands that a step runs and the account in use may not run, as ACL SETUSER names them. Raises

@@ -45,12 +45,14 @@ class Codec(Protocol):
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """List the texts by which a value would be found in a longer one."""
+    """List the texts by which a value would be found in a longer one, or in JSON."""
     if isinstance(value, Mapping | list):
         for inner in value.values() if isinstance(value, Mapping) else value:
             yield from _list_texts(inner)
-    elif isinstance(value, str | int | float) and len(str(value)) >= LEAST:
+    elif isinstance(value, str | int | float) and not isinstance(value, bool) and len(str(value)) >= LEAST:
         yield str(value)
+        if isinstance(value, str):
+            yield from (json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
 
 
 class FieldEncryption:
@@ -144,9 +146,18 @@ class FieldEncryption:
 
         return self._walk(value, read)
 
-    def show(self, value: Any) -> Any:
-        """Return the same for people: words in place of what cannot be decrypted."""
-        return self._walk(value, self._show_one)
+    def show(self, machine: str, value: Any) -> Any:
+        """Return a value for people, with every ciphertext of a field that the machine encrypts decrypted, and words in
+        place of what cannot be."""
+
+        def read(text: str, form: re.Match[str]) -> Any:
+            try:
+                marked = form[1] in self._find_declared(machine)
+            except EngineUnavailable:
+                return text
+            return self._show_one(form) if marked else text
+
+        return self._walk(value, read)
 
     def _walk(self, value: Any, read: Callable[[str, re.Match[str]], Any]) -> Any:
         if isinstance(value, Mapping):
@@ -165,7 +176,7 @@ class FieldEncryption:
         except Exception as error:
             raise EncryptionFailed(field, f"it cannot be decrypted: {type(error).__name__}") from error
 
-    def _show_one(self, value: str, found: re.Match[str]) -> Any:
+    def _show_one(self, found: re.Match[str]) -> Any:
         try:
             return self._decrypt_one(found)
         except EncryptionFailed as error:

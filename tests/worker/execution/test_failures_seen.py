@@ -13,10 +13,11 @@ import sys
 import pytest
 
 from machines import signals
-from machines.engine import Refused
+from machines.encryption.field_codec import SecretKeyCodec
+from machines.engine import Engine, Refused
 from machines.failures.duties import FailureFollower
 from machines.models import FailureGroup
-from tests.engine.builders import machine
+from tests.engine.builders import fields, machine
 from tests.installation.processes import ROOT
 from tests.pages.conftest import as_, user_of
 from tests.pages.reading import read
@@ -87,6 +88,17 @@ def test_of_a_machine_with_sensitive_fields_the_record_has_frames_and_no_text(fa
     record = next(record for record in caplog.records if record.name == "signalbox.jobs")
     assert record.exc_info[0].__name__ == "KeyError"
     assert "in break_down" in caplog.text
+
+
+def test_of_a_job_that_decrypted_something_the_record_has_no_text(engine, redis_url, prefix, db, caplog):
+    coded = Engine.from_url(redis_url, prefix=prefix, codec=SecretKeyCodec())
+    coded.publish(machine("vault", {"A": {}}, context=fields(card={"type": "string", "encrypted": True})))
+    coded.publish(work())
+    coded.create("work", "w-1", coded.encrypt("vault", {"card": "4711"}))
+    Launcher(coded, registry_of(run=break_down), options(drain=True)).run()
+    coded.client.close()
+    assert "in break_down" in caplog.text
+    assert "4711" not in caplog.text
 
 
 def test_signals_are_sent_and_a_receiver_that_raises_costs_no_job(fail, engine):
