@@ -168,6 +168,16 @@ def test_a_job_of_an_earlier_batch_does_not_count_in_a_later_one_of_the_same_id(
     assert (figures(yard), set(callbacks(yard))) == ((1, 0, 1, 0), {"on_success", "on_end"})
 
 
+@pytest.mark.parametrize("field", ["total", "open", "done", "added", "after"])
+def test_a_job_ends_whatever_became_of_its_batch(yard, field):
+    yard.batch(items(2), id="b", now=NOW, **CALLBACKS)
+    yard.client.hset(yard.keys.partition("door").batch("b"), field, "x")
+    first, second = take(yard)
+    yard.complete(first, now=NOW)
+    assert yard.fail(second, "no", now=NOW) == "dead"
+    assert yard.jobs("door", "work", place="leased") == []
+
+
 def test_all_or_none_of_a_part_is_added(yard):
     yard.client.set(yard.keys.partition("door").ready("broken"), "no sorted set")
     with unchanged(yard), pytest.raises(EngineFault):

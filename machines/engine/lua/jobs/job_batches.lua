@@ -7,12 +7,12 @@ local KEEP_MS = 604800000 -- a week: how long a batch that has ended, or that wa
 local FIGURES = { 'total', 'open', 'done', 'failed', 'added', 'created', 'ended', 'error', 'after' }
 local NUMBERS, ANSWERED = 5, 8 -- the first so many are numbers, and are in a reply
 
--- Reads the figures of a batch; nil when there is none.
+-- Reads the figures of a batch; nil when there is none. One that is damaged counts as 0: no job must stay for it.
 function job_batches.read(root, id)
     local found = redis.pcall('HMGET', keys.batch(root, id), unpack(FIGURES))
     if found.err or not found[1] then return nil end
     local batch = {}
-    for i, name in ipairs(FIGURES) do batch[name] = i <= NUMBERS and tonumber(found[i]) or found[i] or nil end
+    for i, name in ipairs(FIGURES) do batch[name] = i <= NUMBERS and (tonumber(found[i]) or 0) or found[i] or nil end
     return batch
 end
 
@@ -24,7 +24,7 @@ end
 
 -- Tells whether a job that names the id of the batch belongs to it. The numbers of jobs only grow.
 function job_batches.has_job(batch, job)
-    return tonumber(string.match(job, '%d+$') or 0) > tonumber(batch.after or 0)
+    return tonumber(string.match(job, '%d+$') or 0) > (tonumber(batch.after) or 0)
 end
 
 -- Lists the figures as a reply has them.
