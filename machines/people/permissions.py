@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import islice
 from typing import Any
 
 from django.conf import settings
@@ -258,3 +259,15 @@ def find_empty_groups(names: Collection[str], besides: str = "") -> list[str]:
     members = get_user_model().objects.filter(is_active=True, groups__name__in=names)
     held = {name for name, pk in members.values_list("groups__name", "pk") if str(pk) != besides}
     return [name for name in names if name not in held]
+
+
+def count_approvers(groups: Collection[str], machine: str, besides: str, most: int) -> int:
+    """Count the active accounts, ``besides`` one, that are in each of the groups and may publish the machine, to
+    ``most``; without groups all that are active."""
+    people = get_user_model().objects.filter(is_active=True).exclude(pk=besides or None)
+    if not groups:
+        return int(people[:most].count())
+    for name in groups:
+        people = people.filter(groups__name=name)
+    able = (user for user in people.iterator() if allows(user, "publish", machine))
+    return sum(1 for _ in islice(able, most))

@@ -44,6 +44,8 @@ from machines.people import limits, permissions, rules
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
 
+LEAST_EXPIRES = 5 * 60_000  # ms of a request to change a policy
+
 
 def get(actor: Actor, machine: str) -> VersionChoice:
     """Return the roll-out of a machine. Raises Forbidden, UnknownMachine."""
@@ -150,7 +152,7 @@ def set_policy(
     asked = {"actions": list(wanted), "approvers": terms, "was": read_policy(machine)}
     call = Call("version.policy", asked, "", expect, second)
     actor.demand("publish", machine, action="version.policy")  # nobody else learns which groups there are
-    _check_policy(actions, terms)
+    _check_policy(actor, machine, actions, terms)
     with _record(actor, machine, call, reason) as (entry, _):
         before = read_policy(machine)
         entry.note(before=before, after=wanted)
@@ -162,15 +164,22 @@ def set_policy(
     return wanted
 
 
-def _check_policy(actions: Sequence[str], terms: Policy) -> None:
-    """Raise BadInput for what is no policy, and for a group that nobody is in: it could not be changed any more."""
+def _check_policy(actor: Actor, machine: str, actions: Sequence[str], terms: Policy) -> None:
+    """Raise BadInput for what is no policy, and for one that too few could change again."""
     if unknown := [name for name in (*actions, *terms) if name not in ACTIONS]:
         raise BadInput(f"a version policy names {' and '.join(ACTIONS)}, not {unknown[0]!r:.60}")
     if unused := [name for name in terms if name not in actions]:
         raise BadInput(f"approvers names {unused[0]}, which is not among the actions")
-    groups = merge_terms(read_terms(terms).values()).groups
-    if empty := permissions.find_empty_groups(groups):
+    merged = merge_terms(read_terms(terms).values())
+    if merged.expires is not None and merged.expires < LEAST_EXPIRES:
+        raise BadInput("expires is 5 minutes or more: within less, nobody could approve a change of the policy")
+    if empty := permissions.find_empty_groups(merged.groups):
         raise BadInput(f"nobody is in the group {empty[0]!r:.60}: add its members first")
+    if merged.groups or merged.quorum > 1:
+        found = permissions.count_approvers(merged.groups, machine, actor.id, merged.quorum)
+        if found < merged.quorum:
+            people = " and ".join(merged.groups) or "this site"
+            raise BadInput(f"quorum {merged.quorum} is out of reach: beside you, {found} of {people} could approve")
 
 
 def find_rules(machine: str) -> list[Rule]:

@@ -219,19 +219,29 @@ def test_the_policy_of_a_machine_names_groups_a_quorum_and_a_time(engine, db, ac
         (["publish"], {"publish": {"expires": "soon"}}, "not a duration"),
         (["publish"], {"publish": {"people": 2}}, "people"),
         (["publish"], {"publish": {"group": "ghosts"}}, "nobody is in the group 'ghosts'"),
+        (["publish"], {"publish": {"expires": "4m"}}, "5 minutes or more"),
+        (["publish"], {"publish": {"quorum": 4}}, "beside you, 2 of this site"),
+        (["publish"], {"publish": {"group": "release", "quorum": 2}}, "beside you, 1 of release"),
     ],
 )
 def test_a_policy_that_nobody_could_fulfil_is_refused(engine, db, actor, actions, terms, word):
     publishing.publish(ORDER)
     Group.objects.create(name="ghosts")
+    boss = actor("boss", boss=True, group="release")
+    actor("bob", "view", "publish", group="release")
+    actor("cat", "view", group="release")
+    gone = actor("dan", "publish", group="release").user
+    gone.is_active = False
+    gone.save()
     with pytest.raises(BadInput, match=word):
-        rollouts.set_policy(actor("boss", boss=True), "order", actions, approvers=terms, reason=WHY)
+        rollouts.set_policy(boss, "order", actions, approvers=terms, reason=WHY)
     assert Machine.objects.get(name="order").version_policy == []
 
 
 def test_page_and_api_set_who_approves_changes_of_versions(engine, db, actor, client):
     publishing.publish(ORDER)
-    actor("bob", "view", "publish", group="release")
+    for name in ("bob", "cat"):
+        actor(name, "view", "publish", group="release")
     client.force_login(actor("boss", boss=True).user)
     sent = {
         "actions": ["publish"],
