@@ -11,6 +11,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
 from django.contrib.auth import get_permission_codename, get_user_model
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -98,6 +99,13 @@ class ApprovalAdmin(ReadOnly, admin.ModelAdmin):
     readonly_fields = fields
     action_form = NoteForm
     actions = ["approve", "decline"]
+
+    def get_urls(self) -> list[Any]:
+        """Let no view undo, with a failure after it, what was carried out in Redis."""
+        found = super().get_urls()
+        for one in found:
+            transaction.non_atomic_requests(one.callback)
+        return found
 
     @admin.display(description="groups")
     def decided_by(self, approval: Approval) -> str:

@@ -4,9 +4,9 @@ read, so a rotation runs beside a live installation, and a second time."""
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.apps import apps
 from django.db import models
@@ -17,7 +17,8 @@ from .fields import EncryptedTextField
 
 FACTORS = "second factors"
 """The purpose of the secrets of second factors."""
-CIPHERTEXT = re.compile(re.escape(MARK) + r"[\w=-]+")
+FACTOR_KEYS = ("secret", "seed", "migrated_codes")
+"""Where django-allauth keeps what it encrypts."""
 
 
 @dataclass(slots=True)
@@ -60,9 +61,17 @@ def rotate_factors() -> Rotation:
 
 
 def _renew_within(stored: str) -> str | None:
-    """Return a text with each ciphertext in it as the current key encrypts it; None where no key fits one."""
-    found = {old: renew(old, FACTORS) for old in CIPHERTEXT.findall(stored)}
-    return None if None in found.values() else CIPHERTEXT.sub(lambda match: found[match[0]] or "", stored)
+    """Return the data of a factor with each secret as the current key encrypts it; None where no key fits one."""
+    data = json.loads(stored)
+    before = {key: data[key] for key in FACTOR_KEYS if key in data}
+    after: dict[str, Any] = {}
+    for key, held in before.items():
+        texts = held if isinstance(held, list) else [held]
+        found = [renew(one, FACTORS) if str(one).startswith(MARK) else one for one in texts]
+        if None in found:
+            return None
+        after[key] = found if isinstance(held, list) else found[0]
+    return stored if after == before else json.dumps(data | after)
 
 
 def _rotate_rows(

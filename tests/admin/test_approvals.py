@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.urls import resolve
 
 from machines.approvals import actions as approvals
 from machines.catalog.publishing import publish
@@ -61,3 +62,7 @@ def test_what_is_approved_runs(staff, request_to_delete, engine):
     assert request.get().state == "done"
     with pytest.raises(UnknownInstance):
         engine.get("activation", "a-1")
+
+
+def test_a_failure_after_a_decision_does_not_take_its_entry_back():
+    assert "default" in resolve(LIST).func._non_atomic_requests

@@ -161,6 +161,22 @@ def test_the_type_of_a_plain_value_is_checked(coded):
     assert coded.edit("payment", "p-1", {"note": None}, actor="ann", reason="a test").data == {"note": None, "tries": 2}
 
 
+def nest(depth: int) -> list:
+    found: list = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize(
+    "note", [{"a": float("nan")}, {"a": b"x"}, {"a": object()}, {"a": nest(100_000)}, {1: 2, "a": 3}]
+)
+def test_what_is_no_json_is_refused_as_a_payload(coded, note):
+    for data in ({"note": note}, {"other": [note]}):
+        with pytest.raises(BadPayload):
+            coded.create("payment", "p-1", data)
+
+
 def test_old_keys_read_and_without_the_key_nothing_is_lost(coded, settings):
     coded.create("payment", "p-1", {"mail": MAIL, "account": NUMBER})
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]

@@ -192,3 +192,18 @@ def test_a_bulk_without_its_key_moves_nothing_and_says_so(held, settings, engine
     with pytest.raises(CommandError, match=f"arguments of bulk actions of {bulk.id}"):
         call_command("secrets", "rotate")
     assert engine.get("order", "o-1").state == "Open"
+
+
+def test_of_a_factor_whole_values_of_its_secrets_are_renewed(settings):
+    codes = [ciphers.encrypt(text, rotation.FACTORS) for text in ("one", "two")]
+    passkey = {"name": "$fernet$abc", "credential": codes[0]}
+    stored = json.dumps({**passkey, "secret": codes[0], "migrated_codes": codes, "used_mask": 0})
+    assert rotation._renew_within(stored) == stored
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another-key-0123456789", [settings.SECRET_KEY]
+    found = json.loads(rotation._renew_within(stored))
+    settings.SECRET_KEY_FALLBACKS = []
+    assert [ciphers.decrypt(one, rotation.FACTORS) for one in (found["secret"], *found["migrated_codes"])] == [
+        "one", "one", "two",
+    ]  # fmt: skip
+    assert (found["name"], found["credential"], found["used_mask"]) == ("$fernet$abc", codes[0], 0)
+    assert rotation._renew_within(json.dumps({"seed": codes[0]})) is None

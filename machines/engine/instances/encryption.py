@@ -89,7 +89,10 @@ class FieldEncryption:
     def encrypt(self, machine: str, value: Any) -> Any:
         """Return data, a payload or a result with the value of each encrypted field, at any depth, as a ciphertext."""
         marks = self.find_marks(machine) if value else {}
-        return self.encrypt_by(marks, value) if marks else value
+        try:
+            return self.encrypt_by(marks, value) if marks else value
+        except RecursionError as error:
+            raise BadPayload("a value is nested too deeply") from error
 
     def encrypt_by(self, marks: Marks, value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -111,8 +114,12 @@ class FieldEncryption:
             raise EncryptionFailed(name, "no CODEC is set")
         seal = self.codec.encrypt_deterministic if mark.searchable else self.codec.encrypt
         try:
-            plain = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-            sealed = seal(plain.encode(), name)
+            text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            plain = text.encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise BadPayload(f"the encrypted field {name!r} is not JSON: {type(error).__name__}", field=name) from error
+        try:
+            sealed = seal(plain, name)
         except Exception as error:
             raise EncryptionFailed(name, f"it cannot be encrypted: {type(error).__name__}") from error
         return f"enc:1:{name}:{base64.urlsafe_b64encode(sealed).decode()}"
