@@ -55,6 +55,8 @@ FOLDERS = {
 """Marker -> folders and files whose tests all get it."""
 KINDS = {*SLOW, *FIXTURES}
 LONG = (
+    "tests/installation/packages/test_versions.py",
+    "tests/installation/packages/test_template.py",
     "tests/hosted/",
     "tests/cluster/",
     "tests/installation/packages/test_extras.py",

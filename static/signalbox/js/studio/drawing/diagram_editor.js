@@ -61,13 +61,11 @@ export class DiagramEditor {
   }
 
   #menu(part, at) {
-    const { clientX, clientY } = at;
-    const here = { clientX, clientY };
     const ways = part?.state
-      ? [["Rename", () => this.rename(part, here)], ["Add transition", () => this.connect(part, here)],
-        ["Add state inside", () => this.addState(here, part)], ["Move into", () => this.move(part, here)], ["Delete", () => this.remove(part, here)]]
-      : part ? [["Delete", () => this.remove(part, here)]] : [["Add state", () => this.addState(here)]];
-    this.#sheet.menu(part ? part.name : "Diagram", ways, here);
+      ? [["Rename", () => this.rename(part, at)], ["Add transition", () => this.connect(part, at)],
+        ["Add state inside", () => this.addState(at, part)], ["Move into", () => this.move(part, at)], ["Delete", () => this.remove(part, at)]]
+      : part ? [["Delete", () => this.remove(part, at)]] : [["Add state", () => this.addState(at)]];
+    this.#sheet.menu(part ? part.name : "Diagram", ways, at);
   }
 
   addState(at, around) {
