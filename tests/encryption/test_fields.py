@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from copy import deepcopy
 
 import pytest
@@ -379,3 +380,23 @@ def test_the_engine_for_asyncio_encrypts_too(coded, redis_url, prefix):
 
     assert asyncio.run(fire()) == {"card": CARD, "mail": MAIL, "tries": 0}
     assert coded.get("payment", "p-1").data["card"].startswith("enc:1:card:")
+
+
+class Slow(SecretKeyCodec):
+    def encrypt(self, value: bytes, field: str) -> bytes:
+        time.sleep(0.3)
+        return super().encrypt(value, field)
+
+
+def test_a_codec_that_takes_its_time_does_not_hold_up_the_event_loop(coded, redis_url, prefix):
+    async def count() -> int:
+        async with AsyncEngine.from_url(redis_url, prefix=prefix, codec=Slow()) as engine:
+            await engine.publish(PAYMENT)
+            sealing, beats = asyncio.ensure_future(engine.encrypt("payment", {"card": CARD})), 0
+            while not sealing.done():
+                await asyncio.sleep(0.01)
+                beats += 1
+            assert coded.decrypt(await sealing) == {"card": CARD}
+            return beats
+
+    assert asyncio.run(count()) > 5

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
+from machines.engine.connection import waiting
 from machines.engine.definitions.fields import describe_types, get_type, is_of_type
 from machines.engine.errors import BadPayload, EncryptionFailed, EngineUnavailable, UnknownMachine
 from machines.engine.publishing.machine_meta import EncryptedField, SensitiveFields
@@ -30,8 +31,9 @@ Marks = Mapping[str, EncryptedField]
 
 
 class Codec(Protocol):
-    """What ``SIGNALBOX["CODEC"]`` names. ``field``: the name of the field; a codec that authenticates it refuses a
-    ciphertext of another field. Any exception means that the value is not to be had now."""
+    """What ``SIGNALBOX["CODEC"]`` names; several threads may call it at once. ``field``: the name of the field; a codec
+    that authenticates it refuses a ciphertext of another field. Any exception means that the value is not to be had
+    now."""
 
     def encrypt(self, value: bytes, field: str) -> bytes: ...
 
@@ -119,7 +121,7 @@ class FieldEncryption:
         except (TypeError, ValueError, RecursionError) as error:
             raise BadPayload(f"the encrypted field {name!r} is not JSON: {type(error).__name__}", field=name) from error
         try:
-            sealed = seal(plain, name)
+            sealed = waiting.compute(seal, plain, name)
         except Exception as error:
             raise EncryptionFailed(name, f"it cannot be encrypted: {type(error).__name__}") from error
         return f"enc:1:{name}:{base64.urlsafe_b64encode(sealed).decode()}"
@@ -179,7 +181,7 @@ class FieldEncryption:
         if self.codec is None:
             raise EncryptionFailed(field, "no CODEC is set")
         try:
-            return json.loads(self.codec.decrypt(base64.urlsafe_b64decode(sealed), field))
+            return json.loads(waiting.compute(self.codec.decrypt, base64.urlsafe_b64decode(sealed), field))
         except Exception as error:
             raise EncryptionFailed(field, f"it cannot be decrypted: {type(error).__name__}") from error
 
