@@ -4,7 +4,7 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 batch · 2 a job that names it: the batch is found only if that job belongs to it, not to an earlier one of the
 --          same id; '' for none
--- Returns: as sb_batch · {BADARG, why}
+-- Returns: {OK, the figures of sb_batch} · {GONE} · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(1)
 return function(KEYS, ARGV)
