@@ -75,6 +75,9 @@ class SavedView(models.Model):
         terms = [(name, text) for name, text in parse_qsl(self.query) if name not in PLACES]
         self.query = urlencode(terms)
         self.name = self.name.replace("\0", "").strip()  # PostgreSQL takes none
+        fields = [text for key, text in self._list_terms() if key in ("by", "data")]
+        if self.machine and redaction.find_encrypted(self.machine, fields):
+            raise ValidationError({"page": "a view that filters by an encrypted field cannot be saved"})
         try:
             self._demand_findable(not self.shared)
         except BadInput as error:
@@ -99,13 +102,18 @@ class SavedView(models.Model):
         for a filter that cannot be read."""
         if reveal or not self.machine:
             return
-        terms = [(name, text.strip()) for name, text in parse_qsl(self.query)]
-        terms += [term for name, text in terms if name == "query" for term in read_line(text).items()]
-        fields = [text for name, text in terms if name == "by"]
-        fields += [term.key for name, text in terms if name == "data" for term in split_line(text)]
+        terms = self._list_terms()
+        fields = [text for name, text in terms if name in ("by", "data")]
         errors = [text for name, text in terms if name in ("error", "text")]
         for error in errors or [""]:
             redaction.demand_findable(False, self.machine, fields, error)
+
+    def _list_terms(self) -> list[tuple[str, str]]:
+        """List the terms with their texts; of conditions on data fields, the names of the fields."""
+        terms = [(name, text.strip()) for name, text in parse_qsl(self.query)]
+        terms += [term for name, text in terms if name == "query" for term in read_line(text).items()]
+        data = [("data", term.key) for name, text in terms if name == "data" for term in split_line(text)]
+        return [term for term in terms if term[0] != "data"] + data
 
     def clean_fields(self, exclude: Any = None) -> None:
         self.clean()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -395,6 +395,16 @@ def demand_findable(reveal: bool, machine: str, fields: Iterable[str], error: st
         raise Concealed(machine, "error")
     if text and not hidden.fields <= set(text.get("without", ()) if isinstance(text, Mapping) else ()):
         raise Concealed(machine, "text")
+
+
+def find_encrypted(machine: str, fields: Collection[str]) -> list[str]:
+    """Return those of the fields that the machine encrypts: what is kept may not hold their values in clear."""
+    if not fields:
+        return []
+    try:
+        return sorted(get_engine().sensitive(machine).encrypted.keys() & set(fields))
+    except UnknownMachine:
+        return []
 
 
 def _reduce_to_shape(value: Any) -> Any:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from machines.catalog import submissions
+from machines.catalog.redaction import find_named
 from machines.engine import Engine
 from machines.engine.definitions import CompiledDefinition, make_finding
 from machines.engine.definitions import Finding as DefinitionFinding
@@ -96,11 +97,27 @@ def check_defined(compiled: CompiledDefinition) -> list[DefinitionFinding]:
             findings += [*targets.check_reserved(schedule), *targets.check_event(schedule, compiled.outline)]
         except InvalidSchedule as error:
             findings += error.findings
+        found += _find_readable(compiled, number)
         found += [
             make_finding("SB126", f"schedules[{number}].{one.path}".rstrip("."), one.message, one.hint)
             for one in findings
         ]
     return found
+
+
+def _find_readable(compiled: CompiledDefinition, number: int) -> list[DefinitionFinding]:
+    """Find the values of encrypted fields that a schedule of a definition would keep readable."""
+    encrypted = compiled.program.get("sensitive", {}).get("encrypted", {})
+    what = compiled.source["schedules"][number]["what"]
+    hint = "make the schedule on its page or in a module of an app: there it is stored encrypted"
+    return [
+        make_finding(
+            "SB128", f"schedules[{number}].what.{part}", f"the encrypted field {field!r} stands readable here", hint
+        )
+        for part, given in what.items()
+        for field in sorted(encrypted)
+        if any(value is not None for value in find_named(given, frozenset({field})))
+    ]
 
 
 def connect() -> None:

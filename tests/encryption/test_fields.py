@@ -22,6 +22,7 @@ from machines.instances.archive.store import get_archive
 from machines.people.actor import Actor
 from machines.retention.duty import RetentionDuty
 from machines.schedules import actions as schedules
+from machines.schedules.declarations import check_defined
 from machines.schedules.schedules import Schedules
 from machines.testing.job_runner import JobRunner
 from machines.worker.job import Job
@@ -351,6 +352,29 @@ def test_the_terms_of_a_filter_are_no_fields(coded):
     stored.append(made.schedule.what["filter"])
     for found in stored:
         assert found == {"state": "New", "where": coded.encrypt("payment", {"mail": MAIL})}
+
+
+SENT = {"card": CARD, "more": [{"account": NUMBER, "note": None}]}
+
+
+@pytest.mark.parametrize(
+    ("what", "found"),
+    [
+        ({"do": "fire_all", "filter": {"where": {"mail": MAIL}}, "event": "sign"}, ["filter"]),
+        ({"do": "fire", "instance": "p-1", "event": "pay", "payload": SENT}, ["payload", "payload"]),
+        ({"do": "create", "data": {"tries": 1, "note": None}}, []),
+    ],
+)
+def test_a_schedule_of_a_definition_holds_no_value(coded, what, found):
+    definition = PAYMENT | {"schedules": [{"name": "nightly", "when": {"every": "1d"}, "what": what}]}
+    said = [one.path for one in check_defined(compile_definition(definition)) if one.code == "SB128"]
+    assert said == [f"schedules[0].what.{part}" for part in found]
+    if found:
+        with pytest.raises(DefinitionError, match="SB128 .* stands readable here"):
+            publishing.publish(definition)
+    else:
+        publishing.publish(definition)
+    assert [row.name for row in Schedules(coded).find()] == ([] if found else ["payment.nightly"])
 
 
 def test_people_are_shown_what_the_machine_itself_encrypts(coded):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import urlencode
 
 import pytest
 
+from dashboard.models import SavedView
 from machines.audit import reveals
 from machines.models import AuditEntry
 from machines.people.actor import Actor
 from machines.versions import drafts
 from tests.pages.reading import fields, read
 
+from .conftest import dump_sql
 from .test_fields import CARD, DECLARED_OTHERWISE, MAIL, PLAIN, coded, run_jobs
 
 __all__ = ["coded"]
@@ -53,6 +56,23 @@ def test_an_event_of_the_page_is_encrypted(coded, as_):
     form = next(found for one in forms if (found := fields(one)).get("event") == "pay")
     assert client.post(f"{PAGE}fire/", form | {"payload-card": CARD, "reason": "a test"}).status_code == 302
     assert coded.decrypt(coded.get("payment", "p-1").data)["card"] == CARD
+
+
+@pytest.mark.parametrize(
+    "terms", [{"by": "mail", "is": MAIL}, {"data": f"mail={MAIL}"}, {"query": f"data.mail={MAIL}"}]
+)
+def test_a_view_that_filters_by_an_encrypted_field_is_not_kept(coded, as_, terms):
+    coded.create("payment", "p-1", {"mail": MAIL})
+    client, address = as_("supervisor"), "/machines/payment/"
+    assert "p-1" in client.get(f"{address}instances/", terms).content.decode()
+    answer = client.post("/views/", {"name": "mine", "page": address, "query": urlencode(terms)})
+    assert answer.status_code == 400
+    assert "a view that filters by an encrypted field cannot be saved" in answer.content.decode()
+    assert client.get(f"{address}instances.csv", terms).status_code == 200
+    client.post("/views/", {"name": "mine", "page": address, "query": "data=tries%3D0"})
+    assert SavedView.objects.get().query == "data=tries%3D0"
+    stored = dump_sql()
+    assert not any(text in stored for text in PLAIN)
 
 
 def test_the_page_of_a_draft_says_which_field_is_published_otherwise(coded, as_, user_of):
