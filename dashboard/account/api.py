@@ -14,7 +14,7 @@ from pydantic import Field
 from dashboard.api.framework import openapi
 from dashboard.api.framework.operation import Group, actor_of, caller_of
 from dashboard.api.framework.request_terms import read_expected, set_etag
-from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out
+from dashboard.api.framework.schemas import Body, Items, Mistaken, Ms, Out
 from dashboard.models import SavedView
 from machines.models import Token
 from machines.patterns import Session
@@ -23,7 +23,10 @@ from machines.people.permissions import RIGHTS
 from machines.people.tokens import LEAST_TTL, LIFETIME, MAX_TTL, TTL
 
 sessions_group = Group(
-    "sessions", "Sessions: short-lived credentials with data of their own, used in place of the token.", recorded=False
+    "sessions",
+    "Sessions: short-lived credentials with data of their own, used in place of the token.",
+    recorded=False,
+    right="view",
 )
 State = dict[str, Any]
 HOLDS = f"since its last use; {LIFETIME // 3600} hours after it was made it ends in any case"
@@ -43,10 +46,6 @@ class SessionOwnOut(SessionOut):
 
 class SessionMadeOut(SessionOwnOut):
     session: str = Field(description="what to send as Authorization: Bearer; it cannot be shown again")
-
-
-class SessionsOut(Out):
-    items: list[SessionOut]
 
 
 class SessionMaking(Body):
@@ -76,85 +75,85 @@ def _list_tokens(request: HttpRequest) -> list[Token]:
 
 
 @sessions_group.post(
-    "/sessions", id="makeSession", right="view", once=False, answers={201: SessionMadeOut}, refusals=(409,),
-    summary="Create a session from a token", example={"ttl": 900, "state": {"cursor": None}},
+    "/sessions", once=False, answers={201: SessionMadeOut}, refusals=(409,),
+    example={"ttl": 900, "state": {"cursor": None}},
 )  # fmt: skip
 def make_session(request: HttpRequest, body: SessionMaking) -> Status[SessionMadeOut]:
-    """Take the token itself. The session may do what the token may at that moment, and ends with it."""
+    """Create a session from a token.
+
+    Take the token itself. The session may do what the token may at that moment, and ends with it.
+    """
     caller = caller_of(request)
     token = None if caller.session else caller.token
     made, text = actions.make_session(caller.actor, token, body.state, ttl=body.ttl)
     return Status(201, SessionMadeOut.build(made, session=text))
 
 
-@sessions_group.get(
-    "/sessions", id="listSessions", right="view", answers=SessionsOut, summary="List sessions of the token"
-)
+@sessions_group.get("/sessions", answers=Items[SessionOut])
 def list_sessions(request: HttpRequest) -> dict[str, Any]:
-    """List the sessions of the token, or of all tokens of a person on the pages; the one that ends first in front."""
+    """List sessions of the token.
+
+    List the sessions of the token, or of all tokens of a person on the pages; the one that ends first in front.
+    """
     return {"items": list(tokens.list_sessions(_list_tokens(request)))}
 
 
-@sessions_group.delete(
-    "/sessions", id="revokeSessions", right="view", answers=SessionsEnded, summary="End all sessions"
-)
-def revoke_all(request: HttpRequest) -> dict[str, int]:
-    """Revoke all sessions of the token, the one that asks too."""
+@sessions_group.delete("/sessions", answers=SessionsEnded)
+def revoke_sessions(request: HttpRequest) -> dict[str, int]:
+    """End all sessions.
+
+    Revoke all sessions of the token, the one that asks too.
+    """
     return {"ended": actions.revoke_sessions(actor_of(request), _list_tokens(request))}
 
 
-@sessions_group.get(
-    "/sessions/current",
-    id="getSession",
-    right="view",
-    answers=SessionOwnOut,
-    refusals=(404,),
-    summary="Get the current session",
-)
+@sessions_group.get("/sessions/current", answers=SessionOwnOut, refusals=(404,))
 def get_session(request: HttpRequest, response: HttpResponse) -> Session:
-    """Return the session of the request; `ETag` is the revision of its state."""
+    """Get the current session.
+
+    Return the session of the request; `ETag` is the revision of its state.
+    """
     return set_etag(response, _get_current(request))
 
 
 @sessions_group.put(
-    "/sessions/current", id="putSession", right="view", once=False, answers=SessionOwnOut, refusals=(404,),
-    matches=True, summary="Replace the session data", example={"state": {"cursor": "WyJpbnN0"}},
+    "/sessions/current", once=False, answers=SessionOwnOut, refusals=(404,), matches=True,
+    example={"state": {"cursor": "WyJpbnN0"}},
 )  # fmt: skip
-def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> Session:
-    """Replace the whole state. With `If-Match`, only if nobody wrote since."""
+def put_session(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> Session:
+    """Replace the session data.
+
+    Replace the whole state. With `If-Match`, only if nobody wrote since.
+    """
     current = _get_current(request).token
     return set_etag(response, tokens.get_sessions().put(current, body.state, expect=read_expected(request)))
 
 
-@sessions_group.delete(
-    "/sessions/current",
-    id="endSession",
-    right="view",
-    once=False,
-    answers=SessionsEnded,
-    refusals=(404,),
-    summary="End the current session",
-)
-def end(request: HttpRequest) -> dict[str, int]:
-    """End the session: it opens nothing from here on."""
+@sessions_group.delete("/sessions/current", once=False, answers=SessionsEnded, refusals=(404,))
+def end_session(request: HttpRequest) -> dict[str, int]:
+    """End the current session.
+
+    End the session: it opens nothing from here on.
+    """
     return {"ended": int(_end(request, _get_current(request).handle))}
 
 
-@sessions_group.post(
-    "/sessions/current/rotate", id="rotateSession", right="view", once=False, answers=SessionMadeOut, refusals=(404,),
-    summary="Rotate the session text",
-)  # fmt: skip
-def rotate(request: HttpRequest, response: HttpResponse) -> SessionMadeOut:
-    """Replace the session's text. State, revision and handle stay; the former text opens nothing from here on."""
+@sessions_group.post("/sessions/current/rotate", once=False, answers=SessionMadeOut, refusals=(404,))
+def rotate_session(request: HttpRequest, response: HttpResponse) -> SessionMadeOut:
+    """Rotate the session text.
+
+    Replace the session's text. State, revision and handle stay; the former text opens nothing from here on.
+    """
     turned = tokens.get_sessions().rotate(_get_current(request).token)
     return SessionMadeOut.build(set_etag(response, turned), session=tokens.BEGINNING + turned.token)
 
 
-@sessions_group.delete(
-    "/sessions/{str:session}", id="revokeSession", right="view", answers=SessionsEnded, summary="End a session"
-)
+@sessions_group.delete("/sessions/{str:session}", answers=SessionsEnded)
 def revoke_session(request: HttpRequest, session: str) -> dict[str, int]:
-    """Revoke the session with this handle."""
+    """End a session.
+
+    Revoke the session with this handle.
+    """
     if not _end(request, session):
         raise Http404("Session not found.")
     return {"ended": 1}
@@ -164,7 +163,7 @@ def _end(request: HttpRequest, handle: str) -> bool:
     return actions.revoke_session(actor_of(request), _list_tokens(request), handle) is not None
 
 
-callers_group = Group("callers", "The account of the caller.")
+callers_group = Group("callers", "The account of the caller.", right="view")
 
 
 class TokenOut(Out):
@@ -184,15 +183,21 @@ class Me(Out):
     token: TokenOut | None = None
 
 
-@callers_group.get("/openapi.json", id="getDocument", right="view", answers=dict[str, Any], summary="Get this document")
-def document(request: HttpRequest) -> HttpResponse:
-    """Return everything the API takes and answers, as OpenAPI 3.1 has it."""
+@callers_group.get("/openapi.json", answers=dict[str, Any])
+def get_document(request: HttpRequest) -> HttpResponse:
+    """Get this document.
+
+    Return everything the API takes and answers, as OpenAPI 3.1 has it.
+    """
     return HttpResponse(openapi.text(), content_type="application/json; charset=utf-8")
 
 
-@callers_group.get("/me", id="getMe", right="view", answers=Me, summary="Get the current account")
-def me(request: HttpRequest) -> dict[str, Any]:
-    """Return the account behind the credentials, and what it may do where."""
+@callers_group.get("/me", answers=Me)
+def get_me(request: HttpRequest) -> dict[str, Any]:
+    """Get the current account.
+
+    Return the account behind the credentials, and what it may do where.
+    """
     actor, token = actor_of(request), caller_of(request).token
     held = {right: actor.scope(right) for right in RIGHTS}
     return {
@@ -210,7 +215,7 @@ def _describe_mistake(error: ValidationError, body: type[Body]) -> Mistaken:
     return Mistaken(" ".join(texts), *([name] if name in body.model_fields else []))
 
 
-views_group = Group("views", "Saved views: named filters of a list.", recorded=False)
+views_group = Group("views", "Saved views: named filters of a list.", recorded=False, right="view")
 
 
 class ViewOut(Out):
@@ -221,10 +226,6 @@ class ViewOut(Out):
     page: str
     query: str
     url: str
-
-
-class Views(Out):
-    items: list[ViewOut]
 
 
 class Saving(Body):
@@ -242,9 +243,12 @@ def _describe(view: SavedView) -> ViewOut:
     return ViewOut.build(view, owner=view.owner.get_username())
 
 
-@views_group.get("/views", id="listViews", right="view", answers=Views, summary="List your own and shared views")
+@views_group.get("/views", answers=Items[ViewOut])
 def list_views(request: HttpRequest) -> dict[str, Any]:
-    """List saved views of pages the caller may open."""
+    """List your own and shared views.
+
+    List saved views of pages the caller may open.
+    """
     actor = actor_of(request)
     scope = actor.scope("view")
     found = SavedView.shown_to(actor.user, lambda machine: actor.may("reveal", machine))
@@ -252,10 +256,11 @@ def list_views(request: HttpRequest) -> dict[str, Any]:
 
 
 @views_group.post(
-    "/views", id="saveView", right="view", answers=ViewOut, summary="Save a view",
+    "/views", answers=ViewOut,
     example={"name": "stuck payments", "page": "/machines/payment/", "query": "state=paying&older=1h"},
 )  # fmt: skip
-def save(request: HttpRequest, body: Saving) -> ViewOut:
+def save_view(request: HttpRequest, body: Saving) -> ViewOut:
+    """Save a view."""
     view = SavedView(owner=actor_of(request).user, **body.model_dump())
     try:
         with transaction.atomic():
@@ -267,8 +272,9 @@ def save(request: HttpRequest, body: Saving) -> ViewOut:
     return _describe(view)
 
 
-@views_group.delete("/views/{int:view}", id="deleteView", right="view", answers=Gone, summary="Delete a view")
-def delete(request: HttpRequest, view: int) -> dict[str, int]:
+@views_group.delete("/views/{int:view}", answers=Gone)
+def delete_view(request: HttpRequest, view: int) -> dict[str, int]:
+    """Delete a view."""
     count, _ = SavedView.objects.filter(pk=view, owner=actor_of(request).user).delete()
     if not count:
         raise Http404("View not found.")

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_of
-from dashboard.api.framework.schemas import Body, Listed, Ms, Out, Reason
+from dashboard.api.framework.schemas import Body, Ms, Out, Page, Reason
 from dashboard.shared.errors.redis_outage import AWAY, Panels
 from dashboard.shared.list_pages import Text
 from machines.alarms import actions as alarms
@@ -71,10 +71,6 @@ class AlarmEventOut(Out):
     until: Ms | None = Field(None, description="of a snooze")
 
 
-class AlarmEvents(Listed[AlarmEventOut]):
-    pass
-
-
 class OfAlarm(Body):
     key: Key
 
@@ -88,11 +84,14 @@ class Snoozing(OfAlarm):
     reason: Reason
 
 
-@group.get("/alarms", id="listAlarms", right="view", answers=Alarms, summary="List what needs attention")
-def list_all(request: HttpRequest, snoozed: bool = False) -> dict[str, Any]:
-    """List alarms as the overview shows them, the worst first and the oldest of each severity first: dead jobs, missing
+@group.get("/alarms", right="view", answers=Alarms)
+def list_alarms(request: HttpRequest, snoozed: bool = False) -> dict[str, Any]:
+    """List what needs attention.
+
+    List alarms as the overview shows them, the worst first and the oldest of each severity first: dead jobs, missing
     handlers, service levels, storms of refusals, late timers, forgotten pauses, open approvals. `snoozed`: those that
-    are snoozed in place of the others."""
+    are snoozed in place of the others.
+    """
     actor = actor_of(request)
     scope = actor.scope("view")
     survey = engine_of(request).survey()
@@ -102,10 +101,8 @@ def list_all(request: HttpRequest, snoozed: bool = False) -> dict[str, Any]:
     return {"items": found.snoozed if snoozed else list(found), "away": panels.away}
 
 
-@group.get(
-    "/alarms/history", id="listAlarmEvents", right="view", answers=AlarmEvents, summary="List the history of alarms"
-)
-def list_history(
+@group.get("/alarms/history", right="view", answers=Page[AlarmEventOut])
+def list_alarm_events(
     request: HttpRequest,
     machine: Text = "",
     kind: Text = "",
@@ -114,7 +111,10 @@ def list_history(
     limit: int = Query(50, ge=1, le=500),
     cursor: str | None = None,
 ) -> dict[str, Any]:
-    """List events of alarms, newest first. Events of the whole installation are for accounts that see every machine."""
+    """List the history of alarms.
+
+    List events of alarms, newest first. Events of the whole installation are for accounts that see every machine.
+    """
     found = alarms.history(actor_of(request), machine=machine, kind=kind, event=event, key=key)
     return request_terms.read_page("alarms", found, limit, cursor)
 
@@ -123,49 +123,41 @@ def _link(actor: Actor, alarm: Alarm) -> Alarm:
     return link_alarms([alarm], actor.scope("operate"))[0]
 
 
-@group.post(
-    "/alarms/acknowledge",
-    id="acknowledgeAlarm",
-    right="operate",
-    answers=AlarmOut,
-    refusals=(404,),
-    summary="Acknowledge an alarm",
-)
-def acknowledge(request: HttpRequest, body: OfAlarm) -> Alarm:
-    """Record that this account knows of the alarm, until it is over. A second time changes nothing."""
+@group.post("/alarms/acknowledge", right="operate", answers=AlarmOut, refusals=(404,))
+def acknowledge_alarm(request: HttpRequest, body: OfAlarm) -> Alarm:
+    """Acknowledge an alarm.
+
+    Record that this account knows of the alarm, until it is over. A second time changes nothing.
+    """
     actor = actor_of(request)
     return _link(actor, alarms.acknowledge(actor, body.key))
 
 
-@group.post(
-    "/alarms/assign", id="assignAlarm", right="operate", answers=AlarmOut, refusals=(404,),
-    summary="Assign an alarm",
-)  # fmt: skip
-def assign(request: HttpRequest, body: AlarmAssigning) -> Alarm:
-    """Assign the alarm to an active account that may see the machine, or to nobody."""
+@group.post("/alarms/assign", right="operate", answers=AlarmOut, refusals=(404,))
+def assign_alarm(request: HttpRequest, body: AlarmAssigning) -> Alarm:
+    """Assign an alarm.
+
+    Assign the alarm to an active account that may see the machine, or to nobody.
+    """
     actor = actor_of(request)
     return _link(actor, alarms.assign(actor, body.key, body.owner))
 
 
-@group.post(
-    "/alarms/snooze", id="snoozeAlarm", right="operate", answers=AlarmOut, refusals=(404,),
-    summary="Snooze an alarm",
-)  # fmt: skip
-def snooze(request: HttpRequest, body: Snoozing) -> Alarm:
-    """Hide the alarm for a minute to seven days, or until its severity rises."""
+@group.post("/alarms/snooze", right="operate", answers=AlarmOut, refusals=(404,))
+def snooze_alarm(request: HttpRequest, body: Snoozing) -> Alarm:
+    """Snooze an alarm.
+
+    Hide the alarm for a minute to seven days, or until its severity rises.
+    """
     actor = actor_of(request)
     return _link(actor, alarms.snooze(actor, body.key, timedelta(minutes=body.minutes), reason=body.reason))
 
 
-@group.post(
-    "/alarms/wake",
-    id="wakeAlarm",
-    right="operate",
-    answers=AlarmOut,
-    refusals=(404,),
-    summary="End the snooze of an alarm",
-)
-def wake(request: HttpRequest, body: OfAlarm) -> Alarm:
-    """End the snooze before its time."""
+@group.post("/alarms/wake", right="operate", answers=AlarmOut, refusals=(404,))
+def wake_alarm(request: HttpRequest, body: OfAlarm) -> Alarm:
+    """End the snooze of an alarm.
+
+    End the snooze before its time.
+    """
     actor = actor_of(request)
     return _link(actor, alarms.wake(actor, body.key))

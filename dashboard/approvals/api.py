@@ -13,7 +13,7 @@ from pydantic import Field
 
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of
-from dashboard.api.framework.schemas import ApprovalOut, Body, Listed, Reason, Why, describe
+from dashboard.api.framework.schemas import ApprovalOut, Body, Page, Reason, Why, describe
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
 from machines.models import Approval
@@ -21,12 +21,8 @@ from machines.people.actor import Actor
 
 from .forms import RequestTerms
 
-group = Group("approvals", "Actions waiting for approval.")
+group = Group("approvals", "Actions waiting for approval.", right="view")
 APPROVAL = "/approvals/{int:approval}"
-
-
-class Approvals(Listed[ApprovalOut]):
-    pass
 
 
 class Deciding(Body):
@@ -37,18 +33,22 @@ class Declining(Body):
     note: Reason
 
 
-@group.get("/approvals", id="listApprovals", right="view", answers=Approvals, summary="List approval requests")
-def list_all(
+@group.get("/approvals", answers=Page[ApprovalOut])
+def list_approvals(
     request: HttpRequest, terms: Query[RequestTerms], limit: int = Query(50, ge=1, le=500), cursor: str | None = None
 ) -> dict[str, Any]:
-    """List requests on machines the caller may see, newest first. `decided` stands for all but open ones."""
+    """List approval requests.
+
+    List requests on machines the caller may see, newest first. `decided` stands for all but open ones.
+    """
     actor = actor_of(request)
     page = request_terms.read_page("approvals", terms.find(actor), limit, cursor)
     return page | {"items": [describe(actor, row) for row in page["items"]]}
 
 
-@group.get(APPROVAL, id="getApproval", right="view", answers=ApprovalOut, summary="Get a request")
-def one(request: HttpRequest, approval: int) -> ApprovalOut:
+@group.get(APPROVAL, answers=ApprovalOut)
+def get_approval(request: HttpRequest, approval: int) -> ApprovalOut:
+    """Get a request."""
     actor = actor_of(request)
     return describe(actor, approval_queries.get(actor, approval))
 
@@ -58,20 +58,29 @@ def _decide(request: HttpRequest, decide: Callable[..., Approval], approval: int
     return describe(actor, decide(actor, approval, note=note))
 
 
-@group.post(f"{APPROVAL}/approve", id="approve", right="view", answers=ApprovalOut, summary="Approve a request")
+@group.post(f"{APPROVAL}/approve", answers=ApprovalOut)
 def approve(request: HttpRequest, approval: int, body: Deciding) -> ApprovalOut:
-    """Approve a request: for an account that holds the action's own right and did not file it. The action runs at once,
-    as it was asked for, on the revision that was seen then; `state` and `outcome` say the result."""
+    """Approve a request.
+
+    Approve a request: for an account that holds the action's own right and did not file it. The action runs at once,
+    as it was asked for, on the revision that was seen then; `state` and `outcome` say the result.
+    """
     return _decide(request, approvals.approve, approval, body.note)
 
 
-@group.post(f"{APPROVAL}/decline", id="decline", right="view", answers=ApprovalOut, summary="Decline a request")
+@group.post(f"{APPROVAL}/decline", answers=ApprovalOut)
 def decline(request: HttpRequest, approval: int, body: Declining) -> ApprovalOut:
-    """Decline a request: for an account that could approve it."""
+    """Decline a request.
+
+    Decline a request: for an account that could approve it.
+    """
     return _decide(request, approvals.decline, approval, body.note)
 
 
-@group.post(f"{APPROVAL}/withdraw", id="withdraw", right="view", answers=ApprovalOut, summary="Withdraw a request")
+@group.post(f"{APPROVAL}/withdraw", answers=ApprovalOut)
 def withdraw(request: HttpRequest, approval: int, body: Deciding) -> ApprovalOut:
-    """Withdraw a request: for the account that filed it."""
+    """Withdraw a request.
+
+    Withdraw a request: for the account that filed it.
+    """
     return _decide(request, approvals.withdraw, approval, body.note)

@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of
-from dashboard.api.framework.schemas import Listed, Mistaken, Ms, Out
+from dashboard.api.framework.schemas import Mistaken, Ms, Out, Page
 
 from . import filter as audit_filter
 
-group = Group("audit", "Who did what, and the result.")
+group = Group("audit", "Who did what, and the result.", right="audit")
 
 
 class EntryOut(Out):
@@ -31,10 +31,6 @@ class EntryOut(Out):
     request: str = Field(description="the X-Request-Id of the answer to whoever asked for it; empty where nobody did")
     outcome: str = Field(description="done, refused or failed")
     detail: dict[str, Any] = Field(validation_alias="facts")
-
-
-class Entries(Listed[EntryOut]):
-    pass
 
 
 class Terms(BaseModel):
@@ -54,10 +50,13 @@ class Terms(BaseModel):
     cursor: str | None = None
 
 
-@group.get("/audit", id="listAudit", right="audit", answers=Entries, summary="List audit entries, newest first")
-def list_entries(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
-    """List the entries for which all terms hold. An account that may not see every machine gets those of its
-    machines."""
+@group.get("/audit", answers=Page[EntryOut])
+def list_audit(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
+    """List audit entries, newest first.
+
+    List the entries for which all terms hold. An account that may not see every machine gets those of its
+    machines.
+    """
     asked = audit_filter.AuditFilter(terms.model_dump(exclude={"limit", "cursor"}), actor_of(request).scope("audit"))
     if not asked.is_valid():
         name, texts = next(iter(asked.errors.items()))

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_key
-from dashboard.api.framework.schemas import Acting, Body, Data, Listed, Ms, Out, Reason, answers_of
+from dashboard.api.framework.schemas import Acting, Body, Data, Ms, Out, Page, Reason, answers_of
 from machines.bulks import Order, Row
 from machines.bulks import actions as bulks
 from machines.bulks.order import ACTIONS, MAX_RATE
@@ -40,10 +40,6 @@ class RowOut(Out):
     revision: int = Field(description="of the instance when it was found")
     verdict: NoteOut | None = Field(None, description="of the dry run")
     outcome: NoteOut | None = None
-
-
-class Rows(Listed[RowOut]):
-    pass
 
 
 class BulkOut(Out):
@@ -102,13 +98,15 @@ def describe(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
 
 
 @group.post(
-    "/machines/{name:machine}/bulks", id="startBulk", right="operate", answers={201: BulkOut}, refusals=(404,),
-    summary="Start a bulk action: collect the matching instances and preview each",
+    "/machines/{name:machine}/bulks", right="operate", answers={201: BulkOut}, refusals=(404,),
     example={"action": "retry", "invoke": "charge", "filter": {"state": "paying", "older": "1h"}, "rate": 10,
              "reason": "the bank is back"},
 )  # fmt: skip
-def start(request: HttpRequest, machine: str, body: Starting) -> Status:
-    """Start a bulk action and answers at once; workers make the dry run. An event also needs the right `fire`."""
+def start_bulk(request: HttpRequest, machine: str, body: Starting) -> Status:
+    """Start a bulk action: collect the matching instances and preview each.
+
+    Start a bulk action and answers at once; workers make the dry run. An event also needs the right `fire`.
+    """
     actor, key = actor_of(request), engine_key(request)
     # Before the filter is read: that takes the definition, which is none of the business of those without the right.
     actor.demand("operate", machine, action="bulk.start", reason=body.reason)
@@ -122,19 +120,21 @@ def _make_id(key: str | None) -> str | None:
     return hashlib.sha256(key.encode()).hexdigest()[:16] if key else None
 
 
-@group.get(BULK, id="getBulk", right="view", answers=BulkOut, summary="Get progress")
-def one(request: HttpRequest, id: str) -> dict[str, Any]:
+@group.get(BULK, right="view", answers=BulkOut)
+def get_bulk(request: HttpRequest, id: str) -> dict[str, Any]:
+    """Get progress."""
     actor = actor_of(request)
     return describe(actor, *bulks.get(actor, id))
 
 
-@group.get(
-    f"{BULK}/results", id="listBulkResults", right="view", answers=Rows, summary="List items with preview and result"
-)
-def results(
+@group.get(f"{BULK}/results", right="view", answers=Page[RowOut])
+def list_bulk_results(
     request: HttpRequest, id: str, limit: int = Query(100, ge=1, le=500), cursor: str | None = None
 ) -> dict[str, Any]:
-    """List the items in the order in which they are moved."""
+    """List items with preview and result.
+
+    List the items in the order in which they are moved.
+    """
     actor = actor_of(request)
     now, _ = bulks.get(actor, id)
     start = request_terms.read_number("bulk", cursor) or 0
@@ -191,23 +191,20 @@ for _name in OPERATIONS:
     _declare(_name)
 
 
-@group.post(
-    f"{BULK}/rate", id="rateBulk", right="operate", answers=BulkOut, summary="Update the rate limit",
-    example={"rate": 10},
-)  # fmt: skip
-def rate(request: HttpRequest, id: str, body: Rating) -> dict[str, Any]:
+@group.post(f"{BULK}/rate", right="operate", answers=BulkOut, example={"rate": 10})
+def rate_bulk(request: HttpRequest, id: str, body: Rating) -> dict[str, Any]:
+    """Update the rate limit."""
     actor = actor_of(request)
     bulks.rate(actor, id, body.rate)
     return describe(actor, *bulks.get(actor, id))
 
 
-@group.post(
-    f"{BULK}/again", id="againBulk", right="operate", answers={201: BulkOut},
-    summary="Start a bulk action with the instances that were refused, changed or failed",
-    example={"reason": "the bank is back once more"},
-)  # fmt: skip
-def again(request: HttpRequest, id: str, body: Acting) -> Status:
-    """Start a bulk action of the same kind, with a dry run of its own."""
+@group.post(f"{BULK}/again", right="operate", answers={201: BulkOut}, example={"reason": "the bank is back once more"})
+def again_bulk(request: HttpRequest, id: str, body: Acting) -> Status:
+    """Start a bulk action with the instances that were refused, changed or failed.
+
+    Start a bulk action of the same kind, with a dry run of its own.
+    """
     actor = actor_of(request)
     made = bulks.again(actor, id, reason=body.reason, new=_make_id(engine_key(request)))
     return Status(201, describe(actor, *bulks.get(actor, made.id)))

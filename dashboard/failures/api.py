@@ -10,7 +10,7 @@ from ninja import Query, Status
 from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of
-from dashboard.api.framework.schemas import Acting, Body, Ms, Out, Reason, Why
+from dashboard.api.framework.schemas import Acting, Body, Items, Ms, Out, Reason, Why
 from machines.failures import actions as failures
 from machines.failures import queries
 from machines.failures.actions import MAX_RATE, RATE
@@ -104,60 +104,68 @@ def _describe(view: GroupView) -> dict[str, Any]:
     return FailureGroupOut.build(view, **stored, **times, queues=queues).model_dump()
 
 
-class FailureActions(Out):
-    items: list[FailureActionOut]
+@group.get("/errors", right="view", answers=FailureGroups)
+def list_errors(request: HttpRequest, terms: Query[InboxTerms]) -> dict[str, Any]:
+    """List failure groups.
 
-
-@group.get("/errors", id="listErrors", right="view", answers=FailureGroups, summary="List failure groups")
-def list_groups(request: HttpRequest, terms: Query[InboxTerms]) -> dict[str, Any]:
-    """List regressions first, then groups with open jobs, then by the failures of the last day. `assignee` takes a
-    user, `me` or `none`; `query` finds in handler, exception and shape."""
+    List regressions first, then groups with open jobs, then by the failures of the last day. `assignee` takes a
+    user, `me` or `none`; `query` finds in handler, exception and shape.
+    """
     found = terms.find(actor_of(request))
     return {"items": [_describe(view) for view in found.items], "total": found.total, "more": found.more}
 
 
 @group.post(
-    "/errors/redrive", id="redriveErrors", right="operate", answers={201: FailureActionOut},
-    summary="Retry dead jobs of any group", refusals=(409,),
+    "/errors/redrive", right="operate", answers={201: FailureActionOut}, refusals=(409,),
     example={"reason": "the provider is back", "machine": "order", "queue": "payment", "rate": 20},
 )  # fmt: skip
-def redrive_any(request: HttpRequest, body: RedrivingAny) -> Status:
-    """Make a worker retry open jobs at the rate, those of a queue, a machine or a group, or all."""
+def redrive_errors(request: HttpRequest, body: RedrivingAny) -> Status:
+    """Retry dead jobs of any group.
+
+    Make a worker retry open jobs at the rate, those of a queue, a machine or a group, or all.
+    """
     terms = body.model_dump()
     return Status(201, failures.redrive(actor_of(request), terms.pop("error"), **terms))
 
 
-@group.get(
-    "/errors/retries", id="listRetries", right="view", answers=FailureActions, summary="List retries of any group"
-)
+@group.get("/errors/retries", right="view", answers=Items[FailureActionOut])
 def list_retries(request: HttpRequest) -> dict[str, Any]:
-    """List the latest retries of jobs of any group, with their progress."""
+    """List retries of any group.
+
+    List the latest retries of jobs of any group, with their progress.
+    """
     return {"items": queries.running_actions(actor_of(request), None)}
 
 
 @group.post(
-    "/errors/retries/{int:number}/stop", id="stopRetry", right="operate", answers=StoppedAction,
-    summary="Stop a retry of any group", example={"reason": "it makes things worse"},
+    "/errors/retries/{int:number}/stop", right="operate", answers=StoppedAction,
+    example={"reason": "it makes things worse"},
 )  # fmt: skip
 def stop_retry(request: HttpRequest, number: int, body: Acting) -> dict[str, Any]:
-    """Stop it. What was moved stays moved. `stopped` is null where it does not run."""
+    """Stop a retry of any group.
+
+    Stop it. What was moved stays moved. `stopped` is null where it does not run.
+    """
     return {"stopped": failures.stop_retry(actor_of(request), number, reason=body.reason)}
 
 
-@group.get(GROUP, id="getError", right="view", answers=FailureGroupDetail, summary="Get a failure group")
-def one(request: HttpRequest, group: int) -> dict[str, Any]:
-    """Return the group with its latest actions."""
+@group.get(GROUP, right="view", answers=FailureGroupDetail)
+def get_error(request: HttpRequest, group: int) -> dict[str, Any]:
+    """Get a failure group.
+
+    Return the group with its latest actions.
+    """
     actor = actor_of(request)
     view = queries.get(actor, group)
     return _describe(view) | {"actions": queries.running_actions(actor, group)}
 
 
-@group.post(
-    f"{GROUP}/assign", id="assignError", right="operate", answers=FailureGroupOut, summary="Assign a group",
-    example={"assignee": "ann"},
-)  # fmt: skip
-def assign(request: HttpRequest, group: int, body: Assigning) -> dict[str, Any]:
-    """Assign the group. Needs the right on every machine of the group."""
+@group.post(f"{GROUP}/assign", right="operate", answers=FailureGroupOut, example={"assignee": "ann"})
+def assign_error(request: HttpRequest, group: int, body: Assigning) -> dict[str, Any]:
+    """Assign a group.
+
+    Assign the group. Needs the right on every machine of the group.
+    """
     return _describe(failures.assign(actor_of(request), group, body.assignee, reason=body.reason))
 
 
@@ -178,28 +186,33 @@ _change("reopen", "Open a group again", "Ends the mute, or takes back that it is
 
 
 @group.post(
-    f"{GROUP}/redrive", id="redriveError", right="operate", answers={201: FailureActionOut},
-    summary="Retry the open jobs", refusals=(409,), example={"reason": "the provider is back", "rate": 20},
+    f"{GROUP}/redrive", right="operate", answers={201: FailureActionOut}, refusals=(409,),
+    example={"reason": "the provider is back", "rate": 20},
 )  # fmt: skip
-def redrive(request: HttpRequest, group: int, body: Redriving) -> Status:
-    """Make a worker retry the jobs at the rate. Jobs of machines without the right are left out."""
+def redrive_error(request: HttpRequest, group: int, body: Redriving) -> Status:
+    """Retry the open jobs.
+
+    Make a worker retry the jobs at the rate. Jobs of machines without the right are left out.
+    """
     return Status(201, failures.redrive(actor_of(request), group, **body.model_dump()))
 
 
 @group.post(
-    f"{GROUP}/skip", id="skipError", right="operate", answers={201: FailureActionOut},
-    summary="Skip the open jobs with a result", refusals=(409,),
+    f"{GROUP}/skip", right="operate", answers={201: FailureActionOut}, refusals=(409,),
     example={"reason": "done by hand", "result": {"ok": True}},
 )  # fmt: skip
-def skip(request: HttpRequest, group: int, body: Skipping) -> Status:
-    """Move the waiting instances as if the jobs had returned `result`. Jobs without an instance are passed over."""
+def skip_error(request: HttpRequest, group: int, body: Skipping) -> Status:
+    """Skip the open jobs with a result.
+
+    Move the waiting instances as if the jobs had returned `result`. Jobs without an instance are passed over.
+    """
     return Status(201, failures.skip(actor_of(request), group, **body.model_dump()))
 
 
-@group.post(
-    f"{GROUP}/stop", id="stopErrorAction", right="operate", answers=StoppedAction, summary="Stop the running action",
-    example={"reason": "it makes things worse"},
-)  # fmt: skip
-def stop(request: HttpRequest, group: int, body: Acting) -> dict[str, Any]:
-    """Stop a retry. What was moved stays moved. `stopped` is null where none runs."""
+@group.post(f"{GROUP}/stop", right="operate", answers=StoppedAction, example={"reason": "it makes things worse"})
+def stop_error_action(request: HttpRequest, group: int, body: Acting) -> dict[str, Any]:
+    """Stop the running action.
+
+    Stop a retry. What was moved stays moved. `stopped` is null where none runs.
+    """
     return {"stopped": failures.stop(actor_of(request), group, reason=body.reason)}

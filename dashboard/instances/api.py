@@ -12,7 +12,7 @@ from pydantic import Field
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_key, engine_of
 from dashboard.api.framework.request_terms import read_expected, set_etag
-from dashboard.api.framework.schemas import Body, Data, Listed, Ms, Out, Reason, Why, answers_of
+from dashboard.api.framework.schemas import Body, Data, Items, Ms, Out, Page, Reason, Why, answers_of
 from dashboard.shared.errors.problems import redact_facts
 from machines.engine import EngineUnavailable, Explanation, Instance, Preview, SignalboxError
 from machines.instances import actions as instances
@@ -63,7 +63,7 @@ class InstanceOut(Out):
     archived_at: int | None = Field(None, description="when it was archived, ms; null where it is not")
 
 
-class Instances(Listed[InstanceOut]):
+class Instances(Page[InstanceOut]):
     missing: int = Field(0, description="partitions that did not answer: their instances are not on the page")
 
 
@@ -79,10 +79,6 @@ class ProblemOut(Out):
     text: str
 
 
-class Problems(Out):
-    items: list[ProblemOut]
-
-
 class StepOut(Out):
     revision: int = Field(description="of the instance after this step")
     at: Ms
@@ -94,10 +90,6 @@ class StepOut(Out):
     reason: str
     payload: Data
     changes: dict[str, Any] = Field(description="field -> its new value, null where it was unset")
-
-
-class Steps(Listed[StepOut]):
-    pass
 
 
 class BecauseOut(Out):
@@ -180,14 +172,13 @@ class JobLine(Out):
     repairs: list[str] = Field(description="what can be done now")
 
 
-class Waits(Out):
-    items: list[JobLine]
+@group.get(INSTANCES, right="view", answers=Instances)
+def find_instances(request: HttpRequest, machine: str, terms: Query[request_terms.Terms]) -> dict[str, Any]:
+    """Find instances.
 
-
-@group.get(INSTANCES, id="findInstances", right="view", answers=Instances, summary="Find instances")
-def find(request: HttpRequest, machine: str, terms: Query[request_terms.Terms]) -> dict[str, Any]:
-    """Find instances, those that have been longest in their state first. All terms have to hold; one index leads, the
-    rest is compared, so that a page may come back short, or empty, with a `next` that goes on."""
+    Find instances, those that have been longest in their state first. All terms have to hold; one index leads, the
+    rest is compared, so that a page may come back short, or empty, with a `next` that goes on.
+    """
     page = instances.find(
         actor_of(request),
         machine,
@@ -203,39 +194,48 @@ def find(request: HttpRequest, machine: str, terms: Query[request_terms.Terms]) 
     }
 
 
-@group.get(
-    "/machines/{name:machine}/counts", id="countInstances", right="view", answers=Counts, summary="Count instances"
-)
-def count(request: HttpRequest, machine: str, terms: Query[request_terms.Filter]) -> Counts:
-    """Count the instances that `findInstances` would list for the same terms, by leaf state and in all."""
+@group.get("/machines/{name:machine}/counts", right="view", answers=Counts)
+def count_instances(request: HttpRequest, machine: str, terms: Query[request_terms.Filter]) -> Counts:
+    """Count instances.
+
+    Count the instances that `findInstances` would list for the same terms, by leaf state and in all.
+    """
     found = engine_of(request).tally(machine, **request_terms.read_filter(actor_of(request), machine, terms))
     return Counts(counts=found.counts, total=found.total, complete=found.complete and not found.missing)
 
 
 @group.post(
-    INSTANCES, id="createInstance", right="fire", answers={201: InstanceOut}, refusals=(404,),
-    summary="Create an instance", example={"id": "o-17", "data": {"amount": 20}},
-)  # fmt: skip
-def create(request: HttpRequest, response: HttpResponse, machine: str, body: Creating) -> Status:
-    """Create an instance in its initial state. An id that is taken answers 409."""
+    INSTANCES, right="fire", answers={201: InstanceOut}, refusals=(404,), example={"id": "o-17", "data": {"amount": 20}}
+)
+def create_instance(request: HttpRequest, response: HttpResponse, machine: str, body: Creating) -> Status:
+    """Create an instance.
+
+    Create an instance in its initial state. An id that is taken answers 409.
+    """
     made = instances.create(actor_of(request), machine, body.id, body.data, key=engine_key(request), reason=body.reason)
     return Status(201, set_etag(response, made))
 
 
-@group.get(INSTANCE, id="getInstance", right="view", answers=InstanceOut, summary="Get an instance")
-def one(request: HttpRequest, response: HttpResponse, machine: str, id: str) -> Instance:
-    """Return the instance. Its revision is also the ETag: give it back as If-Match with what changes it. An instance
-    that Redis has let go comes from the archive, with `archived`."""
+@group.get(INSTANCE, right="view", answers=InstanceOut)
+def get_instance(request: HttpRequest, response: HttpResponse, machine: str, id: str) -> Instance:
+    """Get an instance.
+
+    Return the instance. Its revision is also the ETag: give it back as If-Match with what changes it. An instance
+    that Redis has let go comes from the archive, with `archived`.
+    """
     return set_etag(response, instances.get(actor_of(request), machine, id))
 
 
 @group.post(
-    f"{INSTANCE}/events", id="fireEvent", right="fire", answers=answers_of(InstanceOut), matches=True,
-    summary="Fire an event", example={"event": "pay", "payload": {"amount": 20}, "reason": "paid by phone"},
+    f"{INSTANCE}/events", right="fire", answers=answers_of(InstanceOut), matches=True,
+    example={"event": "pay", "payload": {"amount": 20}, "reason": "paid by phone"},
 )  # fmt: skip
-def fire(request: HttpRequest, response: HttpResponse, machine: str, id: str, body: Firing) -> Instance:
-    """Make one atomic step. Where no transition takes the event: 422, with every candidate and why it was not taken.
-    Where the definition asks for a second person: 202 with the request that now waits for one."""
+def fire_event(request: HttpRequest, response: HttpResponse, machine: str, id: str, body: Firing) -> Instance:
+    """Fire an event.
+
+    Make one atomic step. Where no transition takes the event: 422, with every candidate and why it was not taken.
+    Where the definition asks for a second person: 202 with the request that now waits for one.
+    """
     after = instances.fire(
         actor_of(request), machine, id, body.event, body.payload,
         expect=read_expected(request), key=engine_key(request), reason=body.reason,
@@ -244,12 +244,15 @@ def fire(request: HttpRequest, response: HttpResponse, machine: str, id: str, bo
 
 
 @group.post(
-    "/machines/{name:machine}/events", id="fireEvents", right="fire", answers=AllFired,
-    summary="Fire many events", example={"calls": [{"id": "o-17", "event": "pay"}, {"id": "o-18", "event": "pay"}]},
+    "/machines/{name:machine}/events", right="fire", answers=AllFired,
+    example={"calls": [{"id": "o-17", "event": "pay"}, {"id": "o-18", "event": "pay"}]},
 )  # fmt: skip
-def fire_many(request: HttpRequest, machine: str, body: Firings) -> dict[str, Any]:
-    """Fire up to a hundred events, each a step of its own: one that is refused does not stop the others. What asks for
-    a second person is refused here; send it alone."""
+def fire_events(request: HttpRequest, machine: str, body: Firings) -> dict[str, Any]:
+    """Fire many events.
+
+    Fire up to a hundred events, each a step of its own: one that is refused does not stop the others. What asks for
+    a second person is refused here; send it alone.
+    """
     key = engine_key(request)
     return {"items": [_fire_one(request, machine, call, key and f"{key}:{n}") for n, call in enumerate(body.calls)]}
 
@@ -268,40 +271,52 @@ def _fire_one(request: HttpRequest, machine: str, call: Call, key: str | None) -
 
 
 @group.post(
-    f"{INSTANCE}/explanations", id="explainEvent", right="view", answers=ExplanationOut, changes=False,
-    summary="Preview an event", example={"event": "pay", "payload": {"amount": 20}},
+    f"{INSTANCE}/explanations", right="view", answers=ExplanationOut, changes=False,
+    example={"event": "pay", "payload": {"amount": 20}},
 )  # fmt: skip
-def explain(request: HttpRequest, machine: str, id: str, body: Asking) -> Explanation:
-    """Run the same code as firing, without the commit."""
+def explain_event(request: HttpRequest, machine: str, id: str, body: Asking) -> Explanation:
+    """Preview an event.
+
+    Run the same code as firing, without the commit.
+    """
     return instances.explain(actor_of(request), machine, id, body.event, body.payload)
 
 
-@group.get(
-    f"{INSTANCE}/history", id="getHistory", right="view", answers=Steps, summary="List history steps, newest first"
-)
-def history(
+@group.get(f"{INSTANCE}/history", right="view", answers=Page[StepOut])
+def get_history(
     request: HttpRequest, machine: str, id: str, limit: int = Query(100, ge=1, le=500), cursor: str | None = None
 ) -> dict[str, Any]:
-    """List the steps, as far as they are kept."""
+    """List history steps, newest first.
+
+    List the steps, as far as they are kept.
+    """
     before = request_terms.read_number("history", cursor)
     steps = instances.history(actor_of(request), machine, id, limit=limit + 1, before=before)
     further = steps[limit - 1].revision if len(steps) > limit else None
     return {"items": steps[:limit], "next": request_terms.make_cursor("history", further)}
 
 
-@group.get(f"{INSTANCE}/waits", id="getWaits", right="view", answers=Waits, summary="List jobs it waits for")
-def waits(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
-    """Return for each invoke of an active state where its job is, and which repairs make sense."""
+@group.get(f"{INSTANCE}/waits", right="view", answers=Items[JobLine])
+def get_waits(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
+    """List jobs it waits for.
+
+    Return for each invoke of an active state where its job is, and which repairs make sense.
+    """
     return {"items": engine_of(request).waits(machine, id)}
 
 
-@group.get(f"{INSTANCE}/problems", id="getProblems", right="view", answers=Problems, summary="List current failures")
-def problems(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
-    """List what `error=` finds the instance by."""
+@group.get(f"{INSTANCE}/problems", right="view", answers=Items[ProblemOut])
+def get_problems(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
+    """List current failures.
+
+    List what `error=` finds the instance by.
+    """
     return {"items": find_problems(actor_of(request), machine, id)}
 
 
-repairs_group = Group("repairs", "Operator actions on one instance. Each has a preview that changes nothing.")
+repairs_group = Group(
+    "repairs", "Operator actions on one instance. Each has a preview that changes nothing.", right="operate"
+)
 Invoke = Annotated[str, Field(description="the invoke whose job is meant; see its waits")]
 
 

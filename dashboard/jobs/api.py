@@ -67,27 +67,37 @@ class Done(Out):
     done: str = Field(description="redriven, moved or withdrawn")
 
 
-@group.get(JOB, id="getJob", right="view", answers=JobOut, summary="Get a job")
-def one(request: HttpRequest, machine: str, job: str) -> Job:
-    """Return the job. Finished and withdrawn jobs are gone: 404."""
+@group.get(JOB, right="view", answers=JobOut)
+def get_job(request: HttpRequest, machine: str, job: str) -> Job:
+    """Get a job.
+
+    Return the job. Finished and withdrawn jobs are gone: 404.
+    """
     return job_queries.get(actor_of(request), machine, job)
 
 
-@group.post(f"{JOB}/redrive", id="redriveJob", right="operate", answers=Done, summary="Retry a dead job")
-def redrive(request: HttpRequest, machine: str, job: str, body: Retrying) -> dict[str, str]:
-    """Make the job ready again. A handled job answers 409 with SB443 unless `force` is true."""
+@group.post(f"{JOB}/redrive", right="operate", answers=Done)
+def redrive_job(request: HttpRequest, machine: str, job: str, body: Retrying) -> dict[str, str]:
+    """Retry a dead job.
+
+    Make the job ready again. A handled job answers 409 with SB443 unless `force` is true.
+    """
     jobs.redrive(actor_of(request), machine, job, reason=body.reason, force=body.force)
     return {"job": job, "done": "redriven"}
 
 
-@group.post(f"{JOB}/move", id="runJobNow", right="operate", answers=Done, summary="Run a delayed job now")
-def move(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
+@group.post(f"{JOB}/move", right="operate", answers=Done)
+def run_job_now(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
+    """Run a delayed job now."""
     jobs.move(actor_of(request), machine, job, reason=body.reason)
     return {"job": job, "done": "moved"}
 
 
-@group.post(f"{JOB}/withdraw", id="withdrawJob", right="operate", answers=Done, summary="Withdraw a job")
-def withdraw(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
-    """Withdraw the job. Its instance gets `error.invoke` with the kind Withdrawn."""
+@group.post(f"{JOB}/withdraw", right="operate", answers=Done)
+def withdraw_job(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
+    """Withdraw a job.
+
+    Withdraw the job. Its instance gets `error.invoke` with the kind Withdrawn.
+    """
     jobs.withdraw(actor_of(request), machine, job, reason=body.reason)
     return {"job": job, "done": "withdrawn"}

@@ -10,7 +10,7 @@ from ninja import Query, Status
 from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of, charge, engine_of
-from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out, Why
+from dashboard.api.framework.schemas import Body, Items, Mistaken, Ms, Out, Why
 from dashboard.shared import version_view
 from dashboard.shared.rendering import answer_drawing
 from machines.catalog import offload, queries, submissions
@@ -80,10 +80,6 @@ class VersionOut(Out):
     current: bool
 
 
-class Versions(Out):
-    items: list[VersionOut]
-
-
 class DefinitionOut(Out):
     machine: str
     version: int
@@ -125,9 +121,12 @@ class Published(Out):
     digest: str
 
 
-@group.get("/machines", id="listMachines", right="view", answers=Machines, summary="List machines with their figures")
-def list_all(request: HttpRequest) -> dict[str, Any]:
-    """List the machines the caller may see, by name."""
+@group.get("/machines", right="view", answers=Machines)
+def list_machines(request: HttpRequest) -> dict[str, Any]:
+    """List machines with their figures.
+
+    List the machines the caller may see, by name.
+    """
     survey = engine_of(request).survey()
     descriptions = dict(Machine.objects.values_list("name", "description"))
     return {
@@ -144,37 +143,41 @@ def _describe(live: Live, description: str) -> MachineOut:
     )
 
 
-@group.get(MACHINE, id="getMachine", right="view", answers=MachineOut, summary="Get a machine")
-def one(request: HttpRequest, machine: str) -> MachineOut:
+@group.get(MACHINE, right="view", answers=MachineOut)
+def get_machine(request: HttpRequest, machine: str) -> MachineOut:
+    """Get a machine."""
     live = engine_of(request).live(machine)
     description = Machine.objects.filter(name=machine).values_list("description", flat=True).first()
     return _describe(live, description or "")
 
 
-@group.get(f"{MACHINE}/accepts", id="getAccepts", right="view", answers=Accepted, summary="List accepted senders")
-def accepts(request: HttpRequest, machine: str) -> dict[str, Any]:
-    """Return the senders. What was granted ends with the next version that declares `accepts`."""
+@group.get(f"{MACHINE}/accepts", right="view", answers=Accepted)
+def get_accepts(request: HttpRequest, machine: str) -> dict[str, Any]:
+    """List accepted senders.
+
+    Return the senders. What was granted ends with the next version that declares `accepts`.
+    """
     found = engine_of(request).acceptance(machine)
     granted = found.granted if found.granted is None else [name for name in found.granted if name != MASK]
     return {"machine": machine, "declared": found.declared, "granted": granted}
 
 
-@group.get(
-    f"{MACHINE}/live",
-    id="getFigures",
-    right="view",
-    answers=Figures,
-    summary="Get counts, transitions, queues and service levels",
-)
-def live(request: HttpRequest, machine: str) -> Figures:
-    """Read each partition in one atomic call. Flow is absolute: rates are differences of two readings."""
+@group.get(f"{MACHINE}/live", right="view", answers=Figures)
+def get_figures(request: HttpRequest, machine: str) -> Figures:
+    """Get counts, transitions, queues and service levels.
+
+    Read each partition in one atomic call. Flow is absolute: rates are differences of two readings.
+    """
     found = engine_of(request).live(machine)
     return Figures.build(found, missing=len(found.missing))
 
 
-@group.get(f"{MACHINE}/versions", id="listVersions", right="view", answers=Versions, summary="List versions")
-def versions(request: HttpRequest, machine: str) -> dict[str, Any]:
-    """List versions, newest first, with those that only Redis has."""
+@group.get(f"{MACHINE}/versions", right="view", answers=Items[VersionOut])
+def list_versions(request: HttpRequest, machine: str) -> dict[str, Any]:
+    """List versions.
+
+    List versions, newest first, with those that only Redis has.
+    """
     engine = engine_of(request)
     current, numbers = engine.live(machine).version, engine.versions(machine)
     found = MachineVersion.objects.filter(machine__name=machine).select_related("published_by")
@@ -188,46 +191,53 @@ def _describe_version(version: MachineVersion, current: int) -> VersionOut:
     return VersionOut.build(version, published_by=by.get_username() if by else "", current=version.number == current)
 
 
-@group.get(f"{MACHINE}/definition", id="getDefinition", right="view", answers=DefinitionOut, summary="Get a definition")
-def definition(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> dict[str, Any]:
-    """Return the definition as it was published; of the current version unless `version` names another."""
+@group.get(f"{MACHINE}/definition", right="view", answers=DefinitionOut)
+def get_definition(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> dict[str, Any]:
+    """Get a definition.
+
+    Return the definition as it was published; of the current version unless `version` names another.
+    """
     engine = engine_of(request)
     number = engine.live(machine).version if version is None else version
     return {"machine": machine, "version": number, "definition": engine.definition(machine, number)}
 
 
-@group.get(
-    f"{MACHINE}/diagram.svg", id="getDiagram", right="view", answers=None, media_type="image/svg+xml",
-    summary="Get the diagram as SVG",
-)  # fmt: skip
-def diagram(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> HttpResponse:
-    """Return the bare drawing of one version, with its own style."""
+@group.get(f"{MACHINE}/diagram.svg", right="view", answers=None, media_type="image/svg+xml")
+def get_diagram(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> HttpResponse:
+    """Get the diagram as SVG.
+
+    Return the bare drawing of one version, with its own style.
+    """
     number = engine_of(request).live(machine).version if version is None else version
     found = version_view.load_version(machine, number, who=str(request.user.pk), full=True)
     return answer_drawing(found.svg, cache=f"private, max-age={MONTH if version else 0}")
 
 
 @group.post(
-    "/definitions/check", id="checkDefinition", right="view", answers=Checked, changes=False,
-    summary="Check a definition without publishing it", costly=True, most=VIEWERS_DEFINITION,
+    "/definitions/check", right="view", answers=Checked, changes=False, costly=True, most=VIEWERS_DEFINITION,
     example={"definition": {"id": "door", "initial": "shut", "states": {"shut": {"on": {"open": "opn"}}}}},
 )  # fmt: skip
-def check(request: HttpRequest, body: Submitted) -> Checked:
-    """Return every finding at once, each with a code, a path and a hint. One check at a time for each person; its size,
+def check_definition(request: HttpRequest, body: Submitted) -> Checked:
+    """Check a definition without publishing it.
+
+    Return every finding at once, each with a code, a path and a hint. One check at a time for each person; its size,
     and what it took to read it, count in the budget of requests. A body of more than 128 kB takes the right to
-    publish."""
+    publish.
+    """
     found = _read(request, body)
     return Checked.build(found, publishable=found.definition is not None and not found.errors)
 
 
 @group.post(
-    "/machines", id="publishMachine", right="publish", everywhere=True, answers={201: Published},
-    summary="Publish a definition", costly=True, most=VIEWERS_DEFINITION,
+    "/machines", right="publish", everywhere=True, answers={201: Published}, costly=True, most=VIEWERS_DEFINITION,
     example={"definition": {"id": "door", "initial": "shut", "states": {"shut": {}}}, "reason": "first try"},
 )  # fmt: skip
-def publish(request: HttpRequest, body: Publishing) -> Status:
-    """Publish a definition. It becomes its machine's current version; the same document again is the same version.
-    Findings that are errors answer 422 with all of them."""
+def publish_machine(request: HttpRequest, body: Publishing) -> Status:
+    """Publish a definition.
+
+    Publish a definition. It becomes its machine's current version; the same document again is the same version.
+    Findings that are errors answer 422 with all of them.
+    """
     found = _read(request, body, whole=True)
     if (found.definition is None or found.errors) and actor_of(request).may("publish"):
         raise DefinitionError(found.findings)

@@ -15,7 +15,7 @@ from machines.statistics.series import Series, series
 
 from . import search as global_search
 
-group = Group("overview", "A search over everything.")
+group = Group("overview", "A search over everything.", right="view")
 
 
 class HitOut(Out):
@@ -32,14 +32,17 @@ class Hits(Out):
     incomplete: list[str] = Field(description="machines with more instances of this prefix: list them by `id_prefix`")
 
 
-@group.get("/search", id="search", right="view", answers=Hits, summary="Search everything")
-def find(
+@group.get("/search", answers=Hits)
+def search(
     request: HttpRequest,
     q: str = Query(..., min_length=1, max_length=MAX_INSTANCE_ID),
     page: int = Query(1, ge=1, le=global_search.MAX_PAGE),
 ) -> dict[str, Any]:
-    """Find instances by their id, or its beginning where a definition indexes ids; archived instances and jobs by their
-    id; machines and queues by part of their name. A page has up to 20 of each kind."""
+    """Search everything.
+
+    Find instances by their id, or its beginning where a definition indexes ids; archived instances and jobs by their
+    id; machines and queues by part of their name. A page has up to 20 of each kind.
+    """
     scope = actor_of(request).scope("view")
     found = global_search.search_page(request, q.strip(), page)
     hits = [hit for hit in found.hits if (hit.of or hit.name) in scope]
@@ -50,7 +53,7 @@ def find(
     }
 
 
-statistics_group = Group("statistics", "Metrics of the last hour, day or month.")
+statistics_group = Group("statistics", "Metrics of the last hour, day or month.", right="view")
 Spans = Literal["hour", "day", "month"]
 
 
@@ -96,21 +99,19 @@ def _describe(found: Series) -> dict[str, Any]:
     }
 
 
-@statistics_group.get(
-    "/statistics", id="getStatistics", right="view", answers=SeriesOut, summary="Get statistics of all machines"
-)
-def everywhere(
+@statistics_group.get("/statistics", answers=SeriesOut)
+def get_statistics(
     request: HttpRequest, what: Literal["transitions", "work", "failures"] = "transitions", span: Spans = "hour"
 ) -> dict[str, Any]:
-    """Return the figures of all machines the caller may see. Rates are a minute's."""
+    """Get statistics of all machines.
+
+    Return the figures of all machines the caller may see. Rates are a minute's.
+    """
     return _describe(series(list(engine_of(request).machines()), span, what))
 
 
-@statistics_group.get(
-    "/machines/{name:machine}/statistics", id="getMachineStatistics", right="view", answers=SeriesOut,
-    summary="Get statistics of a machine or a queue",
-)  # fmt: skip
-def of_machine(
+@statistics_group.get("/machines/{name:machine}/statistics", answers=SeriesOut)
+def get_machine_statistics(
     request: HttpRequest,
     machine: str,
     what: Literal[
@@ -119,7 +120,10 @@ def of_machine(
     span: Spans = "hour",
     queue: str = "",
 ) -> dict[str, Any]:
-    """Return the figures of one machine. `queue` narrows throughput and times. Times are p50, p95 and p99, right to a
-    factor of two."""
+    """Get statistics of a machine or a queue.
+
+    Return the figures of one machine. `queue` narrows throughput and times. Times are p50, p95 and p99, right to a
+    factor of two.
+    """
     engine_of(request).live(machine)  # raises where there is none
     return _describe(series([machine], span, what, queue=queue))

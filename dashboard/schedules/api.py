@@ -10,7 +10,7 @@ from ninja import Query
 from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of, engine_key
-from dashboard.api.framework.schemas import Body, Data, Out, Why
+from dashboard.api.framework.schemas import Body, Data, Items, Out, Why
 from machines.people.actor import Actor
 from machines.schedules import Row, describe_run, describe_time, queries
 from machines.schedules import actions as schedules
@@ -55,10 +55,6 @@ class ScheduleRunOut(Out):
     error: str = ""
 
 
-class ScheduleRunsOut(Out):
-    items: list[ScheduleRunOut]
-
-
 class BackfillOut(Out):
     count: int
 
@@ -82,59 +78,77 @@ class ScheduleGone(Out):
     name: str
 
 
-@group.get("/schedules", id="listSchedules", right="view", answers=SchedulesOut, summary="List schedules")
-def list_all(request: HttpRequest, machine: str | None = None) -> dict[str, Any]:
-    """List schedules of the machines that you see, by name; a thousand at most."""
+@group.get("/schedules", right="view", answers=SchedulesOut)
+def list_schedules(request: HttpRequest, machine: str | None = None) -> dict[str, Any]:
+    """List schedules.
+
+    List schedules of the machines that you see, by name; a thousand at most.
+    """
     rows = queries.list_schedules(actor_of(request), machine=machine)
     return {"items": [row.as_dict() for row in rows], "missing": len(rows.missing)}
 
 
 @group.post(
-    "/schedules", id="putSchedule", right="operate", answers=ScheduleOut, summary="Make or change a schedule",
+    "/schedules", right="operate", answers=ScheduleOut,
     example={"schedule": {"name": "nightly-report", "when": {"cron": "30 2 * * *"}, "zone": "Europe/Zurich",
                           "what": {"do": "enqueue", "machine": "report", "src": "make_report"}}},
 )  # fmt: skip
-def put(request: HttpRequest, body: PutSchedule) -> dict[str, Any]:
-    """Make the schedule, or changes the one of the same name. Events and new instances also need the right `fire`."""
+def put_schedule(request: HttpRequest, body: PutSchedule) -> dict[str, Any]:
+    """Make or change a schedule.
+
+    Make the schedule, or changes the one of the same name. Events and new instances also need the right `fire`.
+    """
     return schedules.put(actor_of(request), body.schedule, reason=body.reason).as_dict()
 
 
-@group.get(SCHEDULE, id="getSchedule", right="view", answers=ScheduleOut, summary="Get a schedule")
-def one(request: HttpRequest, name: str) -> dict[str, Any]:
+@group.get(SCHEDULE, right="view", answers=ScheduleOut)
+def get_schedule(request: HttpRequest, name: str) -> dict[str, Any]:
+    """Get a schedule."""
     return queries.get(actor_of(request), name).as_dict()
 
 
-@group.get(f"{SCHEDULE}/next", id="listNextRuns", right="view", answers=NextRunsOut, summary="List the next runs")
-def upcoming(request: HttpRequest, name: str, count: int = Query(5, ge=1, le=100)) -> dict[str, Any]:
-    """List the next runs; none while the schedule is paused."""
+@group.get(f"{SCHEDULE}/next", right="view", answers=NextRunsOut)
+def list_next_runs(request: HttpRequest, name: str, count: int = Query(5, ge=1, le=100)) -> dict[str, Any]:
+    """List the next runs.
+
+    List the next runs; none while the schedule is paused.
+    """
     actor = actor_of(request)
     zone = queries.get(actor, name).schedule.zone
     return {"next": [describe_time(at, zone) for at in queries.list_next(actor, name, count)]}
 
 
-@group.get(f"{SCHEDULE}/runs", id="listRuns", right="view", answers=ScheduleRunsOut, summary="List the runs so far")
-def runs(request: HttpRequest, name: str, limit: int = Query(100, ge=1, le=500)) -> dict[str, Any]:
-    """List runs, newest first; as many as the history of the schedule holds."""
+@group.get(f"{SCHEDULE}/runs", right="view", answers=Items[ScheduleRunOut])
+def list_runs(request: HttpRequest, name: str, limit: int = Query(100, ge=1, le=500)) -> dict[str, Any]:
+    """List the runs so far.
+
+    List runs, newest first; as many as the history of the schedule holds.
+    """
     actor = actor_of(request)
     zone = queries.get(actor, name).schedule.zone
     return {"items": [describe_run(run, zone) for run in queries.history(actor, name, limit)]}
 
 
 @group.post(
-    f"{SCHEDULE}/backfill", id="backfillSchedule", right="operate", answers=BackfillOut,
-    summary="Run each occurrence of a range of the past", example={"start": "2026-11-01", "end": "2026-11-08"},
-)  # fmt: skip
-def backfill(request: HttpRequest, name: str, body: BackfillRange) -> dict[str, int]:
-    """Run the occurrences of a time span, also those that have run; 10,000 at most."""
+    f"{SCHEDULE}/backfill", right="operate", answers=BackfillOut, example={"start": "2026-11-01", "end": "2026-11-08"}
+)
+def backfill_schedule(request: HttpRequest, name: str, body: BackfillRange) -> dict[str, int]:
+    """Run each occurrence of a range of the past.
+
+    Run the occurrences of a time span, also those that have run; 10,000 at most.
+    """
     found = schedules.backfill(
         actor_of(request), name, body.start, body.end, reason=body.reason, key=engine_key(request)
     )
     return {"count": found}
 
 
-@group.delete(SCHEDULE, id="removeSchedule", right="operate", answers=ScheduleGone, summary="Remove a schedule")
-def remove(request: HttpRequest, name: str) -> dict[str, str]:
-    """Delete the schedule with its history. What its runs led to goes on."""
+@group.delete(SCHEDULE, right="operate", answers=ScheduleGone)
+def remove_schedule(request: HttpRequest, name: str) -> dict[str, str]:
+    """Remove a schedule.
+
+    Delete the schedule with its history. What its runs led to goes on.
+    """
     schedules.remove(actor_of(request), name)
     return {"name": name}
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, charge, engine_key
 from dashboard.api.framework.request_terms import read_expected, set_etag
-from dashboard.api.framework.schemas import Acting, ApprovalOut, Body, Listed, Ms, Out, Why, answers_of
+from dashboard.api.framework.schemas import Acting, ApprovalOut, Body, Ms, Out, Page, Why, answers_of
 from dashboard.instances.api import INSTANCE, InstanceOut
 from dashboard.machines.api import FindingOut, Published
 from machines.catalog.submissions import FORMAT_NAMES
@@ -165,102 +165,117 @@ def _describe(request: HttpRequest, machine: str) -> dict[str, Any]:
     }
 
 
-@rollouts_group.get(
-    ROLLOUT, id="getRollout", right="view", answers=ChoiceOut, summary="Get the version of new instances"
-)
+@rollouts_group.get(ROLLOUT, right="view", answers=ChoiceOut)
 def get_rollout(request: HttpRequest, machine: str) -> dict[str, Any]:
-    """Return the current version, the roll-out, the pin, and the withdrawn versions."""
+    """Get the version of new instances.
+
+    Return the current version, the roll-out, the pin, and the withdrawn versions.
+    """
     return _describe(request, machine)
 
 
-@rollouts_group.get(
-    "/machines/{name:machine}/versions/figures", id="getVersionFigures", right="view", answers=VersionFiguresList,
-    summary="Get the figures of each version",
-)  # fmt: skip
-def figures(request: HttpRequest, machine: str, sample: int = Query(100, ge=0, le=1000)) -> dict[str, Any]:
-    """Compare both versions side by side. `sample`: instances of each state whose time in it is read; 0 for none."""
+@rollouts_group.get("/machines/{name:machine}/versions/figures", right="view", answers=VersionFiguresList)
+def get_version_figures(request: HttpRequest, machine: str, sample: int = Query(100, ge=0, le=1000)) -> dict[str, Any]:
+    """Get the figures of each version.
+
+    Compare both versions side by side. `sample`: instances of each state whose time in it is read; 0 for none.
+    """
     found = rollouts.figures(actor_of(request), machine, sample=sample)
     return {"items": [one.as_dict() for one in found], "missing": len(found.missing)}
 
 
 @rollouts_group.post(
-    ROLLOUT, id="startRollout", right="publish", answers=CHANGED, summary="Roll out a published version",
-    example={"version": 3, "percent": 5, "reason": "first customers"},
-)  # fmt: skip
-def start(request: HttpRequest, machine: str, body: StartingRollout) -> dict[str, Any]:
-    """Start a roll-out. To publish and roll out in one step, see `publishDraft`."""
+    ROLLOUT, right="publish", answers=CHANGED, example={"version": 3, "percent": 5, "reason": "first customers"}
+)
+def start_rollout(request: HttpRequest, machine: str, body: StartingRollout) -> dict[str, Any]:
+    """Roll out a published version.
+
+    Start a roll-out. To publish and roll out in one step, see `publishDraft`.
+    """
     rollouts.start(actor_of(request), machine, body.version, body.percent, **_read_terms(body, "version", "percent"))
     return _describe(request, machine)
 
 
-@rollouts_group.put(
-    ROLLOUT, id="setRollout", right="publish", answers=CHANGED, summary="Change the percentage of a roll-out",
-    example={"percent": 20, "reason": "nothing is refused"},
-)  # fmt: skip
-def change(request: HttpRequest, machine: str, body: SettingRollout) -> dict[str, Any]:
-    """Change the percentage. An id that gets the version at a percentage gets it at each higher one. A stopped roll-out
-    goes on."""
+@rollouts_group.put(ROLLOUT, right="publish", answers=CHANGED, example={"percent": 20, "reason": "nothing is refused"})
+def set_rollout(request: HttpRequest, machine: str, body: SettingRollout) -> dict[str, Any]:
+    """Change the percentage of a roll-out.
+
+    Change the percentage. An id that gets the version at a percentage gets it at each higher one. A stopped roll-out
+    goes on.
+    """
     rollouts.set_percent(actor_of(request), machine, body.percent, **_read_terms(body, "percent"))
     return _describe(request, machine)
 
 
-@rollouts_group.post(f"{ROLLOUT}/stop", id="stopRollout", right="publish", answers=ChoiceOut, summary="Stop a roll-out")
-def stop(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
-    """Stop the roll-out. New instances get the base version again; those that have the new one keep it."""
+@rollouts_group.post(f"{ROLLOUT}/stop", right="publish", answers=ChoiceOut)
+def stop_rollout(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
+    """Stop a roll-out.
+
+    Stop the roll-out. New instances get the base version again; those that have the new one keep it.
+    """
     rollouts.stop(actor_of(request), machine, **_read_terms(body))
     return _describe(request, machine)
 
 
-@rollouts_group.post(
-    f"{ROLLOUT}/finish", id="finishRollout", right="publish", answers=CHANGED, summary="Finish a roll-out"
-)
-def finish(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
-    """Make the version the current one."""
+@rollouts_group.post(f"{ROLLOUT}/finish", right="publish", answers=CHANGED)
+def finish_rollout(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
+    """Finish a roll-out.
+
+    Make the version the current one.
+    """
     rollouts.finish(actor_of(request), machine, **_read_terms(body))
     return _describe(request, machine)
 
 
 @rollouts_group.post(
-    "/machines/{name:machine}/pin", id="pinVersion", right="publish", answers=CHANGED, summary="Pin a version",
+    "/machines/{name:machine}/pin", right="publish", answers=CHANGED,
     example={"version": 2, "reason": "until the audit is over"},
 )  # fmt: skip
-def pin(request: HttpRequest, machine: str, body: Pinning) -> dict[str, Any]:
-    """Pin a version. It stays current whatever is published, and no plan moves its instances."""
+def pin_version(request: HttpRequest, machine: str, body: Pinning) -> dict[str, Any]:
+    """Pin a version.
+
+    Pin a version. It stays current whatever is published, and no plan moves its instances.
+    """
     rollouts.pin(actor_of(request), machine, body.version, **_read_terms(body, "version"))
     return _describe(request, machine)
 
 
 @rollouts_group.post(
-    f"{VERSION}/withdraw", id="withdrawVersion", right="publish", answers=CHANGED, summary="Withdraw a version",
-    example={"instead": 2, "reason": "it charges twice"},
-)  # fmt: skip
-def withdraw(request: HttpRequest, machine: str, version: int, body: Withdrawing) -> dict[str, Any]:
-    """Withdraw a version. No new instance gets it, and no plan leads to it."""
+    f"{VERSION}/withdraw", right="publish", answers=CHANGED, example={"instead": 2, "reason": "it charges twice"}
+)
+def withdraw_version(request: HttpRequest, machine: str, version: int, body: Withdrawing) -> dict[str, Any]:
+    """Withdraw a version.
+
+    Withdraw a version. No new instance gets it, and no plan leads to it.
+    """
     rollouts.withdraw(actor_of(request), machine, version, **_read_terms(body))
     return _describe(request, machine)
 
 
 @rollouts_group.put(
-    "/machines/{name:machine}/version-policy", id="setVersionPolicy", right="publish", answers=CHANGED,
-    summary="Set which changes of versions take a second person",
-    example={
+    "/machines/{name:machine}/version-policy", right="publish", answers=CHANGED, example={
         "actions": ["publish"], "approvers": {"publish": {"group": "release", "quorum": 2, "expires": "4h"}},
         "reason": "two people look at each version",
     },
 )  # fmt: skip
-def set_policy(request: HttpRequest, machine: str, body: PolicySetting) -> dict[str, Any]:
-    """Set what needs approval, beside what the definition and the settings ask for. Where any rule holds already,
-    changing this needs approval, too."""
+def set_version_policy(request: HttpRequest, machine: str, body: PolicySetting) -> dict[str, Any]:
+    """Set which changes of versions take a second person.
+
+    Set what needs approval, beside what the definition and the settings ask for. Where any rule holds already,
+    changing this needs approval, too.
+    """
     rollouts.set_policy(actor_of(request), machine, body.actions, **_read_terms(body, "actions"))
     return _describe(request, machine)
 
 
 @rollouts_group.post(
-    f"{INSTANCE}/pin", id="pinInstance", right="operate", answers=InstanceOut, matches=True,
-    summary="Pin an instance to its version", example={"reason": "a case before court"},
-)  # fmt: skip
+    f"{INSTANCE}/pin", right="operate", answers=InstanceOut, matches=True, example={"reason": "a case before court"}
+)
 def pin_instance(request: HttpRequest, response: HttpResponse, machine: str, id: str, body: PinningInstance) -> Any:
-    """Pin an instance, so that no plan moves it. With `If-Match`, only if nothing has happened to it since."""
+    """Pin an instance to its version.
+
+    Pin an instance, so that no plan moves it. With `If-Match`, only if nothing has happened to it since.
+    """
     after = rollouts.pin_instance(
         actor_of(request), machine, id, body.pinned, reason=body.reason, expect=read_expected(request),
         key=engine_key(request),
@@ -272,7 +287,7 @@ def _read_terms(body: Acting, *without: str) -> dict[str, Any]:
     return body.model_dump(exclude=set(without))
 
 
-drafts_group = Group("drafts", "Definitions that are not published yet.")
+drafts_group = Group("drafts", "Definitions that are not published yet.", right="publish")
 DRAFT = "/drafts/{int:draft}"
 DRAFTS = "/machines/{name:machine}/drafts"
 
@@ -297,10 +312,6 @@ class DraftRow(Out):
 class DraftOut(DraftRow):
     text: str
     digest: str = Field(description="of format and text: an approval covers exactly these")
-
-
-class Drafts(Listed[DraftRow]):
-    pass
 
 
 class Drafting(Body):
@@ -340,41 +351,51 @@ class DraftCheck(Out):
     )
 
 
-@drafts_group.get(DRAFTS, id="listDrafts", right="publish", answers=Drafts, summary="List drafts")
-def list_all(
+@drafts_group.get(DRAFTS, answers=Page[DraftRow])
+def list_drafts(
     request: HttpRequest, machine: str, state: Literal["open", "published", "discarded", "any"] = "open",
     limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """List drafts, newest first."""
+    """List drafts.
+
+    List drafts, newest first.
+    """
     found = drafts.list_drafts(actor_of(request), machine, state="" if state == "any" else state)
     return request_terms.read_page("drafts", found, limit, cursor)
 
 
 @drafts_group.post(
-    DRAFTS, id="saveDraft", right="publish", answers={201: DraftOut}, refusals=(404,), summary="Save a draft",
-    costly=True, most=VIEWERS_DEFINITION,
+    DRAFTS, answers={201: DraftOut}, refusals=(404,), costly=True, most=VIEWERS_DEFINITION,
     example={"text": '{"id": "door", "initial": "shut", "states": {"shut": {}}}', "note": "first try"},
 )  # fmt: skip
-def save(request: HttpRequest, response: HttpResponse, machine: str, body: NewDraft) -> Status:
-    """Save a draft of a machine that is there, or of a new one. Anything may be in the text; `check` says what is
-    wrong."""
+def save_draft(request: HttpRequest, response: HttpResponse, machine: str, body: NewDraft) -> Status:
+    """Save a draft.
+
+    Save a draft of a machine that is there, or of a new one. Anything may be in the text; `check` says what is
+    wrong.
+    """
     made = drafts.save(actor_of(request), machine, body.text, format=body.format, note=body.note, base=body.base)
     return Status(201, set_etag(response, made))
 
 
-@drafts_group.get(DRAFT, id="getDraft", right="publish", answers=DraftOut, summary="Get a draft")
+@drafts_group.get(DRAFT, answers=DraftOut)
 def get_draft(request: HttpRequest, response: HttpResponse, draft: int) -> Draft:
-    """Return the draft; `ETag` is its revision."""
+    """Get a draft.
+
+    Return the draft; `ETag` is its revision.
+    """
     return set_etag(response, drafts.get(actor_of(request), draft))
 
 
 @drafts_group.put(
-    DRAFT, id="changeDraft", right="publish", answers=DraftOut, matches=True, summary="Change a draft", costly=True,
-    most=VIEWERS_DEFINITION,
+    DRAFT, answers=DraftOut, matches=True, costly=True, most=VIEWERS_DEFINITION,
     example={"text": '{"id": "door", "initial": "shut", "states": {"shut": {}}}', "note": "second try"},
 )  # fmt: skip
 def change_draft(request: HttpRequest, response: HttpResponse, draft: int, body: Drafting) -> Draft:
-    """Replace the whole text. With `If-Match`, only if nobody changed it since."""
+    """Change a draft.
+
+    Replace the whole text. With `If-Match`, only if nobody changed it since.
+    """
     actor = actor_of(request)
     machine = drafts.get(actor, draft, action="draft.save").machine
     made = drafts.save(
@@ -383,42 +404,47 @@ def change_draft(request: HttpRequest, response: HttpResponse, draft: int, body:
     return set_etag(response, made)
 
 
-@drafts_group.post(
-    f"{DRAFT}/check", id="checkDraft", right="publish", answers=DraftCheck, changes=False, summary="Check a draft"
-)
-def check(request: HttpRequest, draft: int) -> DraftCheck:
-    """Return every finding, and whether the draft could be published now."""
+@drafts_group.post(f"{DRAFT}/check", answers=DraftCheck, changes=False)
+def check_draft(request: HttpRequest, draft: int) -> DraftCheck:
+    """Check a draft.
+
+    Return every finding, and whether the draft could be published now.
+    """
     found = drafts.check(actor_of(request), draft, charge=partial(charge, request))
     return DraftCheck.build(found, findings=found.submission.findings, base=found.draft.base)
 
 
-@drafts_group.post(
-    f"{DRAFT}/rebase", id="rebaseDraft", right="publish", answers=DraftOut, matches=True, summary="Rebase a draft",
-    example={"onto": 3},
-)  # fmt: skip
-def rebase(request: HttpRequest, response: HttpResponse, draft: int, body: Rebasing) -> Draft:
-    """Record that the draft was compared with the current version and is to replace it. The text stays as it is."""
+@drafts_group.post(f"{DRAFT}/rebase", answers=DraftOut, matches=True, example={"onto": 3})
+def rebase_draft(request: HttpRequest, response: HttpResponse, draft: int, body: Rebasing) -> Draft:
+    """Rebase a draft.
+
+    Record that the draft was compared with the current version and is to replace it. The text stays as it is.
+    """
     made = drafts.rebase(actor_of(request), draft, onto=body.onto, expect=read_expected(request))
     return set_etag(response, made)
 
 
-@drafts_group.post(
-    f"{DRAFT}/discard", id="discardDraft", right="publish", answers=DraftOut, matches=True, summary="Discard a draft"
-)
-def discard(request: HttpRequest, response: HttpResponse, draft: int, body: Discarding) -> Draft:
-    """Discard the draft. Its text can still be read."""
+@drafts_group.post(f"{DRAFT}/discard", answers=DraftOut, matches=True)
+def discard_draft(request: HttpRequest, response: HttpResponse, draft: int, body: Discarding) -> Draft:
+    """Discard a draft.
+
+    Discard the draft. Its text can still be read.
+    """
     made = drafts.discard(actor_of(request), draft, expect=read_expected(request), reason=body.reason)
     return set_etag(response, made)
 
 
 @drafts_group.post(
-    f"{DRAFT}/publish", id="publishDraft", right="publish", answers={201: Published, 202: ApprovalOut}, matches=True,
-    summary="Publish a draft", example={"reason": "the door can be locked"},
+    f"{DRAFT}/publish", answers={201: Published, 202: ApprovalOut}, matches=True,
+    example={"reason": "the door can be locked"},
 )  # fmt: skip
-def publish(request: HttpRequest, draft: int, body: DraftPublishing) -> Status:
-    """Publish the draft. It becomes its machine's current version, or with `rollout` that of a part of the new
+def publish_draft(request: HttpRequest, draft: int, body: DraftPublishing) -> Status:
+    """Publish a draft.
+
+    Publish the draft. It becomes its machine's current version, or with `rollout` that of a part of the new
     instances. 409 (`SB640`) where its base is no longer the current version. Where it takes a second person, 202 and
-    the request."""
+    the request.
+    """
     version = drafts.publish(
         actor_of(request), draft, reason=body.reason, rollout=body.rollout, expect=read_expected(request),
         charge=partial(charge, request),

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, charge
-from dashboard.api.framework.schemas import ApprovalOut, Body, Listed, Mistaken, Ms, Out, Reason, Why
+from dashboard.api.framework.schemas import ApprovalOut, Body, Mistaken, Ms, Out, Page, Reason, Why
 from dashboard.machines.api import FindingOut
 from machines.bulks.order import MAX_RATE
 from machines.engine import Instance
@@ -112,10 +112,6 @@ class StoredOut(StoredRow):
     moving_back: ProgressOut | None = None
 
 
-class Plans(Listed[StoredRow]):
-    pass
-
-
 class Migrating(Body):
     reason: Reason
     rate: int = Field(0, ge=0, le=MAX_RATE, description="max instances per second; 0: no limit")
@@ -176,46 +172,59 @@ def _read_version(body: PlanTerms) -> int:
     return body.to
 
 
-@group.get(
-    "/machines/{name:machine}/diff", id="compareVersions", right="view", answers=DiffOut, summary="Compare versions"
-)
-def compare(request: HttpRequest, machine: str, a: int = Query(ge=1), b: int = Query(ge=1)) -> dict[str, Any]:
-    """List the changes; each says what it means for instances of version `a`."""
+@group.get("/machines/{name:machine}/diff", right="view", answers=DiffOut)
+def compare_versions(request: HttpRequest, machine: str, a: int = Query(ge=1), b: int = Query(ge=1)) -> dict[str, Any]:
+    """Compare versions.
+
+    List the changes; each says what it means for instances of version `a`.
+    """
     return comparison.diff(actor_of(request), machine, a, b).as_dict()
 
 
-@group.get("/drafts/{int:draft}/diff", id="compareDraft", right="publish", answers=DiffOut, summary="Compare a draft")
+@group.get("/drafts/{int:draft}/diff", right="publish", answers=DiffOut)
 def compare_draft(request: HttpRequest, draft: int) -> dict[str, Any]:
-    """Compare the draft with the current version of its machine."""
+    """Compare a draft.
+
+    Compare the draft with the current version of its machine.
+    """
     return comparison.diff_draft(actor_of(request), draft, charge=partial(charge, request)).as_dict()
 
 
 @group.post(
-    "/machines/{name:machine}/plan", id="makePlan", right="view", answers=PlanOut, changes=False,
-    summary="Plan a migration", costly=True, example={"to": 2, "states": {"Paying": "Charging"}},
+    "/machines/{name:machine}/plan", right="view", answers=PlanOut, changes=False, costly=True,
+    example={"to": 2, "states": {"Paying": "Charging"}},
 )  # fmt: skip
-def make(request: HttpRequest, machine: str, body: PlanTerms) -> PlanOut:
-    """Show where instances of other versions would stand in version `to`, with suggestions for states without a place.
-    Nothing is stored. 422 with every finding where no plan can be made."""
+def make_plan(request: HttpRequest, machine: str, body: PlanTerms) -> PlanOut:
+    """Plan a migration.
+
+    Show where instances of other versions would stand in version `to`, with suggestions for states without a place.
+    Nothing is stored. 422 with every finding where no plan can be made.
+    """
     actor = actor_of(request)
     plan = plans.make(actor, machine, _read_version(body), **_read_terms(body))
     return PlanOut.build(plan, plan=comparison.hide_plan(actor, plan).as_dict() | {"id": plan.id})
 
 
-@group.get(PLANS, id="listPlans", right="view", answers=Plans, summary="List stored plans")
-def list_stored(
+@group.get(PLANS, right="view", answers=Page[StoredRow])
+def list_plans(
     request: HttpRequest, machine: str, limit: int = Query(50, ge=1, le=500), cursor: str | None = None
 ) -> dict[str, Any]:
-    """List plans, newest first."""
+    """List stored plans.
+
+    List plans, newest first.
+    """
     return request_terms.read_page("plans", plans.list_plans(actor_of(request), machine), limit, cursor)
 
 
 @group.post(
-    PLANS, id="storePlan", right="operate", answers={201: StoredOut}, refusals=(404,), summary="Store a plan",
-    costly=True, example={"to": 2, "states": {"Paying": "Charging"}, "note": "charges are a state of their own"},
+    PLANS, right="operate", answers={201: StoredOut}, refusals=(404,), costly=True,
+    example={"to": 2, "states": {"Paying": "Charging"}, "note": "charges are a state of their own"},
 )  # fmt: skip
-def store(request: HttpRequest, machine: str, body: NewPlan) -> Status:
-    """Store a plan by its terms, or as a whole `plan`, as `makePlan` and `machine plan` answer it. It never changes."""
+def store_plan(request: HttpRequest, machine: str, body: NewPlan) -> Status:
+    """Store a plan.
+
+    Store a plan by its terms, or as a whole `plan`, as `makePlan` and `machine plan` answer it. It never changes.
+    """
     actor = actor_of(request)
     actor.demand("operate", machine, action="plan.store", reason=body.note)
     if body.plan is not None:
@@ -225,30 +234,37 @@ def store(request: HttpRequest, machine: str, body: NewPlan) -> Status:
     return Status(201, _describe_stored(actor, plans.store(actor, plan, note=body.note)))
 
 
-@group.get(PLAN, id="getPlan", right="view", answers=StoredOut, summary="Get a stored plan")
-def one(request: HttpRequest, plan: int) -> StoredOut:
-    """Return the plan with its last dry run, and how far its bulk actions are."""
+@group.get(PLAN, right="view", answers=StoredOut)
+def get_plan(request: HttpRequest, plan: int) -> StoredOut:
+    """Get a stored plan.
+
+    Return the plan with its last dry run, and how far its bulk actions are.
+    """
     actor = actor_of(request)
     return _describe_stored(actor, plans.get(actor, plan))
 
 
-@group.post(
-    f"{PLAN}/dry-run", id="tryPlan", right="operate", answers=StoredOut, summary="Try a plan on the whole fleet"
-)
-def try_out(request: HttpRequest, plan: int) -> StoredOut:
-    """Count every instance once; nothing changes. For fleets of up to 50,000 instances: of more (`SB648`), the preview
-    of `movePlan` is the same, made by workers."""
+@group.post(f"{PLAN}/dry-run", right="operate", answers=StoredOut)
+def try_plan(request: HttpRequest, plan: int) -> StoredOut:
+    """Try a plan on the whole fleet.
+
+    Count every instance once; nothing changes. For fleets of up to 50,000 instances: of more (`SB648`), the preview
+    of `movePlan` is the same, made by workers.
+    """
     actor = actor_of(request)
     return _describe_stored(actor, plans.try_out(actor, plan))
 
 
 @group.post(
-    f"{PLAN}/move", id="movePlan", right="operate", answers={201: StoredOut}, summary="Start to move by a plan",
+    f"{PLAN}/move", right="operate", answers={201: StoredOut},
     example={"rate": 100, "reason": "charges are a state of their own"},
 )  # fmt: skip
-def move(request: HttpRequest, plan: int, body: Migrating) -> Status:
-    """Start a bulk action, which collects and previews the instances. `/bulks/<bulk>/run` lets it move them, with a
-    second person where a version, or the site, asks for one."""
+def move_plan(request: HttpRequest, plan: int, body: Migrating) -> Status:
+    """Start to move by a plan.
+
+    Start a bulk action, which collects and previews the instances. `/bulks/<bulk>/run` lets it move them, with a
+    second person where a version, or the site, asks for one.
+    """
     actor = actor_of(request)
     versions = [] if body.version is None else [body.version]
     return Status(
@@ -257,33 +273,39 @@ def move(request: HttpRequest, plan: int, body: Migrating) -> Status:
 
 
 @group.post(
-    f"{PLAN}/back", id="movePlanBack", right="operate", answers={201: StoredOut, 202: ApprovalOut},
-    summary="Start to take a plan back", example={"reason": "the bank does not know this state"},
+    f"{PLAN}/back", right="operate", answers={201: StoredOut, 202: ApprovalOut},
+    example={"reason": "the bank does not know this state"},
 )  # fmt: skip
-def move_back(request: HttpRequest, plan: int, body: TakingBack) -> Status:
-    """Start the bulk action of the inverse plan. It is for the instances that the plan moved; all others stay. An
+def move_plan_back(request: HttpRequest, plan: int, body: TakingBack) -> Status:
+    """Start to take a plan back.
+
+    Start the bulk action of the inverse plan. It is for the instances that the plan moved; all others stay. An
     instance that took no step since is as it was before. Where `make_current` needs approval, nothing moves: 202 and
-    the request to pin that version."""
+    the request to pin that version.
+    """
     actor = actor_of(request)
     given = {"reason": body.reason, "rate": body.rate, "make_current": body.make_current}
     return Status(201, _describe_stored(actor, plans.move_back(actor, plan, **given)))
 
 
 @group.post(
-    "/machines/{name:machine}/replay", id="replayVersion", right="operate", answers=ReplayOut, changes=False,
-    summary="Replay recorded histories on a version", example={"version": 2, "sample": 100},
+    "/machines/{name:machine}/replay", right="operate", answers=ReplayOut, changes=False,
+    example={"version": 2, "sample": 100},
 )  # fmt: skip
-def replay(request: HttpRequest, machine: str, body: Replaying) -> dict[str, Any]:
-    """Replay histories without writing: event, payload, time and job results as they were recorded."""
+def replay_version(request: HttpRequest, machine: str, body: Replaying) -> dict[str, Any]:
+    """Replay recorded histories on a version.
+
+    Replay histories without writing: event, payload, time and job results as they were recorded.
+    """
     actor = actor_of(request)
     return comparison.replay(actor, machine, body.version, sample=body.sample).as_dict()
 
 
-@group.post(
-    "/drafts/{int:draft}/replay", id="replayDraft", right="publish", answers=ReplayOut, changes=False,
-    summary="Replay recorded histories on a draft", example={"sample": 100},
-)  # fmt: skip
+@group.post("/drafts/{int:draft}/replay", right="publish", answers=ReplayOut, changes=False, example={"sample": 100})
 def replay_draft(request: HttpRequest, draft: int, body: ReplayingDraft) -> dict[str, Any]:
-    """Replay histories on the draft, before it is published."""
+    """Replay recorded histories on a draft.
+
+    Replay histories on the draft, before it is published.
+    """
     actor = actor_of(request)
     return comparison.replay_draft(actor, draft, sample=body.sample, charge=partial(charge, request)).as_dict()

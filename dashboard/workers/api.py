@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of
-from dashboard.api.framework.schemas import Body, Ms, Out, Reason
+from dashboard.api.framework.schemas import Body, Items, Ms, Out, Reason
 from machines.jobs import worker_actions as workers
 
 group = Group("workers", "Processes that run jobs.")
@@ -36,10 +36,6 @@ class WorkerOut(Out):
     )
 
 
-class Workers(Out):
-    items: list[WorkerOut]
-
-
 class Ordering(Body):
     order: Literal["quiet", "work", "stop"]
     reason: Reason
@@ -50,17 +46,23 @@ class Ordered(Out):
     order: str
 
 
-@group.get("/workers", id="listWorkers", right="view", answers=Workers, summary="List workers")
-def list_all(request: HttpRequest) -> dict[str, Any]:
-    """List workers. Queues and jobs of machines the caller may not see are left out of their rows."""
+@group.get("/workers", right="view", answers=Items[WorkerOut])
+def list_workers(request: HttpRequest) -> dict[str, Any]:
+    """List workers.
+
+    List workers. Queues and jobs of machines the caller may not see are left out of their rows.
+    """
     return {"items": list(workers.list_workers(actor_of(request)))}
 
 
 @group.post(
-    "/workers/{instance:worker}/orders", id="directWorker", right="operate", everywhere=True, answers=Ordered,
-    summary="Quiet, resume or stop a worker", example={"order": "quiet", "reason": "the host is to be restarted"},
+    "/workers/{instance:worker}/orders", right="operate", everywhere=True, answers=Ordered,
+    example={"order": "quiet", "reason": "the host is to be restarted"},
 )  # fmt: skip
-def direct(request: HttpRequest, worker: str, body: Ordering) -> dict[str, str]:
-    """Direct the worker, which obeys with its next heartbeat: quiet (take no further jobs), work, or stop."""
+def direct_worker(request: HttpRequest, worker: str, body: Ordering) -> dict[str, str]:
+    """Quiet, resume or stop a worker.
+
+    Direct the worker, which obeys with its next heartbeat: quiet (take no further jobs), work, or stop.
+    """
     workers.direct(actor_of(request), worker, body.order, reason=body.reason)
     return {"worker": worker, "order": body.order}

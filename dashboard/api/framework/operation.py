@@ -4,8 +4,11 @@ The declaration of an operation states everything::
 
     group = Group("instances", "What happens to one instance.")
 
-    @group.post("/machines/{name:machine}/instances/{instance:id}/events", id="fireEvent", right="fire", answers=...)
-    def fire(request, machine: str, id: str, body: Firing): ...
+    @group.post("/machines/{name:machine}/instances/{instance:id}/events", right="fire", answers=...)
+    def fire_event(request, machine: str, id: str, body: Firing): ...
+
+The function names the operation, ``fireEvent``; the first paragraph of its docstring is the summary, the others are the
+description.
 
 Reading without permission is refused here. A change without permission is refused by the service, which records it in
 the audit.
@@ -78,12 +81,15 @@ OPERATIONS: dict[str, Operation] = {}
 class Group:
     """The operations of one noun."""
 
-    def __init__(self, name: str, about: str, *, recorded: bool = True) -> None:
+    def __init__(
+        self, name: str, about: str, *, right: str = "", everywhere: bool = False, recorded: bool = True
+    ) -> None:
         """Create the group. ``recorded``: services make its changes; they refuse by themselves and record the
-        refusal."""
+        refusal. ``right``, ``everywhere``: of its operations that do not state their own."""
         self.name = name
         self.about = about
         self.recorded = recorded
+        self.shared = {"right": right, "everywhere": everywhere}
         self.router = Router(tags=[name])
 
     def get(self, path: str, **more: Any) -> Callable[[View], View]:
@@ -99,23 +105,33 @@ class Group:
         return self._register("PUT", path, changes=True, **more)
 
     def _register(
-        self, method: str, path: str, *, changes: bool, once: bool = True, **more: Any
+        self, method: str, path: str, *, changes: bool, once: bool = True, id: str = "", summary: str = "", **more: Any
     ) -> Callable[[View], View]:
         recorded = changes and self.recorded
-        made = Operation(method=method, path=path, changes=changes, once=changes and once, recorded=recorded, **more)
-        if made.id in OPERATIONS:
-            raise ValueError(f"two operations are called {made.id}")
-        OPERATIONS[made.id] = made
 
         def decorate(view: View) -> View:
-            about = "\n\n".join(part for part in (cleandoc(view.__doc__ or ""), openapi.needs(made)) if part)
+            first, _, rest = cleandoc(view.__doc__ or "").partition("\n\n")
+            said, about = (summary, first) if summary else (first.rstrip("."), rest)
+            made = Operation(
+                id=id or _make_camel(view.__name__), method=method, path=path, summary=said, changes=changes,
+                once=changes and once, recorded=recorded, **self.shared | more,
+            )  # fmt: skip
+            if made.id in OPERATIONS:
+                raise ValueError(f"two operations are called {made.id}")
+            OPERATIONS[made.id] = made
             registered: View = self.router.api_operation(
-                [method], path, operation_id=made.id, summary=made.summary, description=about, response=made.answers,
+                [method], path, operation_id=made.id, summary=said, response=made.answers,
+                description="\n\n".join(part for part in (about, openapi.needs(made)) if part),
                 openapi_extra=openapi.describe(made),
             )(view)  # fmt: skip
             return decorate_view(_make_entrance(made))(registered)
 
         return decorate
+
+
+def _make_camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.title() for word in others)
 
 
 class TooLarge(Exception):

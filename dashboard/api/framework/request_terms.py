@@ -60,7 +60,7 @@ def read_number(kind: str, cursor: str | None) -> int | None:
 
 
 def read_page(kind: str, found: QuerySet[Any], limit: int, cursor: str | None) -> dict[str, Any]:
-    """Return a page of the rows of a table, newest first, as ``Listed`` has it. Raises BadCursor."""
+    """Return a page of the rows of a table, newest first, as ``Page`` has it. Raises BadCursor."""
     rows, further = cut_page(found, read_number(kind, cursor), limit)
     return {"items": rows, "next": make_cursor(kind, further)}
 

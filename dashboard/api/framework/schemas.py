@@ -84,10 +84,20 @@ class _Extended:
         return self._more[name] if name in self._more else getattr(self._record, name)
 
 
-class Listed(Out, Generic[Item]):
-    """One page of a list."""
+class Items(Out, Generic[Item]):
+    """A whole list."""
 
     items: list[Item]
+
+    @classmethod
+    def model_parametrized_name(cls, params: tuple[type[Any], ...]) -> str:
+        """Return the name of the schema: ``WebhookItems``, ``DeliveryPage``."""
+        return f"{params[0].__name__.removesuffix('Out')}{cls.__name__}"
+
+
+class Page(Items[Item], Generic[Item]):
+    """One page of a list."""
+
     next: str | None = Field(None, description="the cursor of the page after; null on the last")
 
 

@@ -10,7 +10,7 @@ from dashboard.api.framework.schemas import Body, Out, Reason, Why
 from machines.instances import sm_keys
 from machines.instances.sm_keys import Kept
 
-group = Group("keys", "State machines by key, as stored by the SM commands.")
+group = Group("keys", "State machines by key, as stored by the SM commands.", everywhere=True)
 KEY = "/sm/{instance:key}"
 
 
@@ -33,21 +33,30 @@ class Forcing(Moving):
     reason: Reason
 
 
-@group.get(KEY, id="getKey", right="view", everywhere=True, answers=KeptOut, summary="Get a state machine by key")
-def one(request: HttpRequest, key: str) -> Kept:
-    """Return the key. Nobody can list such keys: they look like any other."""
+@group.get(KEY, right="view", answers=KeptOut)
+def get_key(request: HttpRequest, key: str) -> Kept:
+    """Get a state machine by key.
+
+    Return the key. Nobody can list such keys: they look like any other.
+    """
     return sm_keys.get(actor_of(request), key)
 
 
-@group.post(f"{KEY}/mutate", id="mutateKey", right="fire", everywhere=True, answers=KeptOut, summary="Move to a state")
-def mutate(request: HttpRequest, key: str, body: Moving) -> Kept:
-    """Move the key along its map: where that does not lead there, 422."""
+@group.post(f"{KEY}/mutate", right="fire", answers=KeptOut)
+def mutate_key(request: HttpRequest, key: str, body: Moving) -> Kept:
+    """Move to a state.
+
+    Move the key along its map: where that does not lead there, 422.
+    """
     sm_keys.mutate(actor_of(request), key, body.state, seen=body.seen, reason=body.reason)
     return sm_keys.get(actor_of(request), key)
 
 
-@group.post(f"{KEY}/force", id="forceKey", right="operate", everywhere=True, answers=KeptOut, summary="Force a state")
-def force(request: HttpRequest, key: str, body: Forcing) -> Kept:
-    """Move the key into any state of its map."""
+@group.post(f"{KEY}/force", right="operate", answers=KeptOut)
+def force_key(request: HttpRequest, key: str, body: Forcing) -> Kept:
+    """Force a state.
+
+    Move the key into any state of its map.
+    """
     sm_keys.force(actor_of(request), key, body.state, seen=body.seen, reason=body.reason)
     return sm_keys.get(actor_of(request), key)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_of
-from dashboard.api.framework.schemas import Acting, Listed, Ms, Out
+from dashboard.api.framework.schemas import Acting, Items, Ms, Out, Page
 from machines.engine import LookupFailed, QueueStats
 from machines.engine.limits import MAX_CONCURRENCY, MAX_INTEGER
 from machines.jobs import queries as job_queries
@@ -51,14 +51,6 @@ class QueueOut(Out):
     runs: dict[int, int]
 
 
-class Queues(Out):
-    items: list[QueueOut]
-
-
-class Jobs(Listed[JobOut]):
-    pass
-
-
 class ActingOnGroup(Acting):
     group: str | None = Field(None, description="a group of jobs; null: the whole queue")
 
@@ -81,26 +73,25 @@ def _describe(machine: str, stats: QueueStats) -> QueueOut:
     return QueueOut.build(stats, machine=machine)
 
 
-@group.get("/queues", id="listQueues", right="view", answers=Queues, summary="List all queues")
-def list_all(request: HttpRequest) -> dict[str, Any]:
-    """List the queues of every machine the caller may see."""
+@group.get("/queues", right="view", answers=Items[QueueOut])
+def list_queues(request: HttpRequest) -> dict[str, Any]:
+    """List all queues.
+
+    List the queues of every machine the caller may see.
+    """
     found = sorted(engine_of(request).survey().queues.items())
     return {"items": [_describe(name, stats) for name, held in found for stats in held.values()]}
 
 
-@group.get(
-    "/machines/{name:machine}/queues",
-    id="listMachineQueues",
-    right="view",
-    answers=Queues,
-    summary="List queues of a machine",
-)
-def of_machine(request: HttpRequest, machine: str) -> dict[str, Any]:
+@group.get("/machines/{name:machine}/queues", right="view", answers=Items[QueueOut])
+def list_machine_queues(request: HttpRequest, machine: str) -> dict[str, Any]:
+    """List queues of a machine."""
     return {"items": [_describe(machine, stats) for stats in queues.stats(actor_of(request), machine).values()]}
 
 
-@group.get(QUEUE, id="getQueue", right="view", answers=QueueOut, summary="Get a queue")
-def one(request: HttpRequest, machine: str, queue: str) -> QueueOut:
+@group.get(QUEUE, right="view", answers=QueueOut)
+def get_queue(request: HttpRequest, machine: str, queue: str) -> QueueOut:
+    """Get a queue."""
     return _describe(machine, _find_queue(request, machine, queue))
 
 
@@ -111,15 +102,18 @@ def _find_queue(request: HttpRequest, machine: str, queue: str) -> QueueStats:
     return found
 
 
-@group.get(f"{QUEUE}/jobs", id="listJobs", right="view", answers=Jobs, summary="List jobs of a queue by state")
-def of_place(
+@group.get(f"{QUEUE}/jobs", right="view", answers=Page[JobOut])
+def list_jobs(
     request: HttpRequest, machine: str, queue: str,
     place: Literal["ready", "leased", "delayed", "dead", "handled"] = "ready",
     limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """List the jobs that come first; of the dead and handled, the newest.
+    """List jobs of a queue by state.
 
-    Jobs move while they are listed: a page shows one moment."""
+    List the jobs that come first; of the dead and handled, the newest.
+
+    Jobs move while they are listed: a page shows one moment.
+    """
     _find_queue(request, machine, queue)
     start = request_terms.read_number(f"jobs:{place}", cursor) or 0
     found = job_queries.find(actor_of(request), machine, queue, place=place, limit=limit + 1, offset=start)
@@ -127,47 +121,61 @@ def of_place(
     return {"items": found[:limit], "next": request_terms.make_cursor(f"jobs:{place}", further)}
 
 
-@group.post(f"{QUEUE}/pause", id="pauseQueue", right="operate", answers=QueueOut, summary="Pause the queue")
-def pause(request: HttpRequest, machine: str, queue: str, body: ActingOnGroup) -> QueueOut:
-    """Pause the queue, or one group of it. Running jobs may finish, and new jobs may be enqueued."""
+@group.post(f"{QUEUE}/pause", right="operate", answers=QueueOut)
+def pause_queue(request: HttpRequest, machine: str, queue: str, body: ActingOnGroup) -> QueueOut:
+    """Pause the queue.
+
+    Pause the queue, or one group of it. Running jobs may finish, and new jobs may be enqueued.
+    """
     queues.pause(actor_of(request), machine, queue, reason=body.reason, group=body.group)
-    return one(request, machine, queue)
+    return get_queue(request, machine, queue)
 
 
-@group.post(f"{QUEUE}/resume", id="resumeQueue", right="operate", answers=QueueOut, summary="Resume the queue")
-def resume(request: HttpRequest, machine: str, queue: str, body: ActingOnGroup) -> QueueOut:
+@group.post(f"{QUEUE}/resume", right="operate", answers=QueueOut)
+def resume_queue(request: HttpRequest, machine: str, queue: str, body: ActingOnGroup) -> QueueOut:
+    """Resume the queue."""
     queues.resume(actor_of(request), machine, queue, reason=body.reason, group=body.group)
-    return one(request, machine, queue)
+    return get_queue(request, machine, queue)
 
 
 @group.post(
-    f"{QUEUE}/limit", id="limitQueue", right="operate", answers=QueueOut, summary="Set limits",
+    f"{QUEUE}/limit", right="operate", answers=QueueOut,
     example={"concurrency": 4, "rate": "100/s", "reason": "the bank is slow today"},
 )  # fmt: skip
-def limit(request: HttpRequest, machine: str, queue: str, body: Limiting) -> QueueOut:
-    """Set limits of the queue, or of one group of it, which hold before those of the definition."""
+def limit_queue(request: HttpRequest, machine: str, queue: str, body: Limiting) -> QueueOut:
+    """Set limits.
+
+    Set limits of the queue, or of one group of it, which hold before those of the definition.
+    """
     given = body.model_dump(exclude={"group"})
     if body.group is None:
         return _describe(machine, queues.limit(actor_of(request), machine, queue, **given))
     queues.limit_group(actor_of(request), machine, queue, body.group, **given)
-    return one(request, machine, queue)
+    return get_queue(request, machine, queue)
 
 
 @group.post(
-    f"{QUEUE}/purge", id="purgeQueue", right="operate", answers=Moved, summary="Purge all jobs in one state",
+    f"{QUEUE}/purge", right="operate", answers=Moved,
     example={"place": "dead", "expect": 12, "reason": "duplicates of yesterday"},
 )  # fmt: skip
-def purge(request: HttpRequest, machine: str, queue: str, body: Purging) -> dict[str, int]:
-    """Delete the jobs for good. `expect` says that the caller saw how many go: another number answers 409."""
+def purge_queue(request: HttpRequest, machine: str, queue: str, body: Purging) -> dict[str, int]:
+    """Purge all jobs in one state.
+
+    Delete the jobs for good. `expect` says that the caller saw how many go: another number answers 409.
+    """
     return {"jobs": queues.purge(actor_of(request), machine, queue, **body.model_dump())}
 
 
-@group.post(f"{QUEUE}/redrive", id="redriveQueue", right="operate", answers=Moved, summary="Retry all dead jobs")
-def redrive(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, int]:
-    """Make dead jobs ready again. Handled jobs stay: their instances no longer wait for them."""
+@group.post(f"{QUEUE}/redrive", right="operate", answers=Moved)
+def redrive_queue(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, int]:
+    """Retry all dead jobs.
+
+    Make dead jobs ready again. Handled jobs stay: their instances no longer wait for them.
+    """
     return {"jobs": queues.redrive(actor_of(request), machine, queue, reason=body.reason)}
 
 
-@group.post(f"{QUEUE}/move", id="runQueueNow", right="operate", answers=Moved, summary="Run all delayed jobs now")
-def move(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, int]:
+@group.post(f"{QUEUE}/move", right="operate", answers=Moved)
+def run_queue_now(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, int]:
+    """Run all delayed jobs now."""
     return {"jobs": queues.move(actor_of(request), machine, queue, reason=body.reason)}
