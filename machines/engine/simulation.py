@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
@@ -22,9 +24,9 @@ from machines.engine.connection.replies import (
 )
 from machines.engine.definitions import CompiledDefinition, compile_definition
 from machines.engine.definitions.durations import parse_duration
-from machines.engine.definitions.program import name_types
 from machines.engine.errors import BadInput, BadPayload, DefinitionError, NotAllowed, Suspended
-from machines.engine.publishing.machine_meta import read_encrypted_fields
+from machines.engine.instances.encryption import FieldEncryption, write_ciphertext
+from machines.engine.publishing.machine_meta import SensitiveFields, read_encrypted_fields
 from machines.engine.records import Explanation, Timer
 
 START = 1_767_225_600_000  # ms: 1 January 2026
@@ -37,36 +39,42 @@ def encode_program(program: Mapping[str, Any]) -> str:
     return json.dumps(program, ensure_ascii=False, separators=(",", ":"))
 
 
-def make_plain(program: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a program whose encrypted fields take plain values: what is tried in memory is stored nowhere, and needs
-    no codec."""
-    marks = read_encrypted_fields(program.get("sensitive", {}))
-    if not marks:
-        return program
+VALUES = ("payload", "done", "edit")
+"""What of an input may hold values of encrypted fields."""
 
-    def lay_open(name: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
-        if name not in marks:
-            return spec
-        return {**{key: part for key, part in spec.items() if key != "types"}, **name_types(marks[name].types)}
 
-    return {
-        **program,
-        "data": [lay_open(spec["name"], spec) for spec in program.get("data", ())],
-        "events": {
-            event: {
-                name: {**spec, "types": marks[name].types} if name in marks else spec for name, spec in fields.items()
-            }
-            for event, fields in program.get("events", {}).items()
-        },
-        "sensitive": {name: part for name, part in program["sensitive"].items() if name != "encrypted"},
-    }
+class Tokens:
+    """The codec of what is tried in memory: the server gets tokens, and the values stay in this process. A ciphertext
+    of another codec stands for itself."""
+
+    def __init__(self) -> None:
+        self._key = os.urandom(32)
+        self._values: dict[bytes, bytes] = {}
+
+    def encrypt(self, value: bytes, field: str) -> bytes:
+        token = hashlib.blake2b(value, key=self._key, digest_size=16, person=field.encode()[:16]).digest()
+        self._values[token] = value
+        return token
+
+    encrypt_deterministic = encrypt
+
+    def decrypt(self, value: bytes, field: str) -> bytes:
+        return self._values.get(value) or json.dumps(write_ciphertext(field, value)).encode()
 
 
 class Simulator:
-    """Simulates instances of one definition. ``root``: a key by which the calls are routed."""
+    """Simulates instances of one definition. ``root``: a key by which the calls are routed; ``encryption``:
+    of the engine, where the records are to hold ciphertexts; by default tokens stand for values on the way alone."""
 
-    def __init__(self, caller: Caller, root: str, program: Mapping[str, Any]) -> None:
+    def __init__(
+        self, caller: Caller, root: str, program: Mapping[str, Any], encryption: FieldEncryption | None = None
+    ) -> None:
         self._caller, self._root = caller, root
+        marks = read_encrypted_fields(program.get("sensitive", {}))
+        self._reveals = encryption is None and bool(marks)
+        self._encryption = encryption or FieldEncryption(Tokens(), lambda machine: SensitiveFields())
+        self._marks = marks if self._encryption.codec is not None else {}
+        self._misfits: dict[int, tuple[Any, str]] = {}  # input -> its payload, and why it does not fit
         self._machine, self._text = str(program["machine"]), encode_program(program)
 
     def run(
@@ -83,7 +91,9 @@ class Simulator:
         Raises BadInput, BadPayload."""
         inputs = read_inputs(events)
         arguments.encode_fields("data", data, limits.MAX_DATA)
-        begin: dict[str, Any] = {"id": arguments.check_instance(id), "now": now, "data": dict(data or {})}
+        data = self._encryption.encrypt_by(self._marks, data or {})
+        inputs = [self._encrypt(number, one) for number, one in enumerate(inputs)]
+        begin: dict[str, Any] = {"id": arguments.check_instance(id), "now": now, "data": data}
         if parent is not None:
             begin["parent"] = _check_parent(parent)
         found: list[SimulatedStep] = []
@@ -95,6 +105,18 @@ class Simulator:
                 raise _refuse_length(f"has more than {MAX_STEPS} steps: advance the clock by less")
             found.append(record)
         return found
+
+    def _encrypt(self, number: int, given: dict[str, Any]) -> dict[str, Any]:
+        """Return an input with its encrypted fields as ciphertexts. A payload that does not fit is refused by the
+        step, without its values. Raises BadInput."""
+        try:
+            values = {name: given[name] for name in VALUES if name in given}
+            return given | {name: self._encryption.encrypt_by(self._marks, value) for name, value in values.items()}
+        except BadPayload as error:
+            if "payload" not in given or "child" in given:
+                raise build_input_error(f"events[{number}]", f"does not fit: {error}") from None
+            self._misfits[number] = given["payload"], str(error)
+            return given | {"payload": {str(error.field): False}}
 
     def _walk(
         self, begin: Mapping[str, Any], inputs: list[dict[str, Any]], snapshot: Mapping[str, Any] | None
@@ -123,6 +145,10 @@ class Simulator:
     def _read(self, id: str, text: str, done: int) -> SimulatedStep:
         seen = json.loads(text)
         seen["input"] = int(seen["input"]) + done - 1
+        if self._reveals:
+            seen = self._encryption.decrypt(seen)
+        if seen["input"] in self._misfits and seen["outcome"] == BAD_PAYLOAD:
+            seen["payload"], seen["error"] = self._misfits[seen["input"]]
         explanation = seen.get("explanation")
         return read_record(self._machine, id, seen, json.dumps(explanation) if explanation else "")
 
@@ -372,7 +398,7 @@ class SimulationMethods(EngineBase):
         """
         arguments.encode_whole("now", now)
         compiled, root = self._compile_given(definition)
-        return Simulator(self._caller, root, make_plain(compiled.program)).run(events, data, id, now, parent, seconds)
+        return Simulator(self._caller, root, compiled.program).run(events, data, id, now, parent, seconds)
 
     def preview_events(
         self,
@@ -397,14 +423,8 @@ class SimulationMethods(EngineBase):
                 raise Suspended(machine, id, since=int(raw["_suspended"]))
             snapshot, version = {"raw": raw, "now": moment}, int(raw["_def"].partition(":")[0])
         compiled, root = self._compile_given(self._catalog.definition(arguments.check_machine(machine), version))
-        events, data = self._encrypt_inputs(compiled, events), self._encrypt_inputs(compiled, data)
-        return Simulator(self._caller, root, compiled.program).run(events, data, id, moment, snapshot=snapshot)
-
-    def _encrypt_inputs(self, compiled: CompiledDefinition, given: Any) -> Any:
-        marks = read_encrypted_fields(compiled.program.get("sensitive", {}))
-        if not marks or self._encryption.codec is None or given is None:
-            return given
-        return self._encryption.encrypt_by(marks, given if isinstance(given, Mapping) else list(given))
+        simulator = Simulator(self._caller, root, compiled.program, self._encryption)
+        return simulator.run(events, data, id, moment, snapshot=snapshot)
 
     def _compile_given(
         self, definition: Mapping[str, Any] | CompiledDefinition | str

@@ -16,6 +16,7 @@ from machines.connections import get_engine
 from machines.encryption.field_codec import SecretKeyCodec
 from machines.engine import BadInput, BadPayload, DefinitionError, EncryptionFailed, Engine, UnknownInstance
 from machines.engine.aio.async_engine import AsyncEngine
+from machines.engine.connection.calls import Caller
 from machines.engine.definitions import compile_definition
 from machines.instances import actions as instances
 from machines.instances.archive.store import get_archive
@@ -253,11 +254,56 @@ def test_without_a_codec_it_is_not_published(engine):
     assert "payment" not in engine.machines()
 
 
-def test_what_is_tried_in_memory_needs_no_codec(engine):
-    steps = engine.simulate(PAYMENT, [("sign", {"mail": MAIL}), ("sign", {"mail": MAIL})], {"account": NUMBER})
-    assert [step.outcome for step in steps] == ["taken"] * 3
-    assert (steps[-1].state, steps[-1].data["account"]) == ("Known", NUMBER)
+@pytest.fixture
+def sent(engine, monkeypatch) -> list[str]:
+    """What test runs send to Redis."""
+    found: list[str] = []
+    call = Caller.compute
+
+    def listen(self, *args):
+        found.append(repr(args))
+        return call(self, *args)
+
+    monkeypatch.setattr(Caller, "compute", listen)
+    return found
+
+
+def test_a_test_run_needs_no_codec_and_sends_no_value(engine, sent):
+    data = {"account": NUMBER, "mail": MAIL, "note": {"kept": [CARD]}}
+    ends = {"job": "charge", "done": {"answer": REPLY, "nested": [{"card": CARD}]}}
+    steps = engine.simulate(
+        PAYMENT, [("sign", {"mail": MAIL + "x"}), {"edit": {"answer": REPLY}}, ("pay", {"card": CARD}), ends], data
+    )
+    assert [step.outcome for step in steps] == ["taken", "refused", "taken", "taken", "taken"]
+    assert steps[3].payload == {"card": CARD}
+    assert steps[3].requested[0]["input"] == {"card": CARD, "mail": MAIL}
+    assert steps[4].data == {**data, "answer": REPLY, "card": CARD, "tries": 0}
+    compared = steps[1].explanation.candidates[1].because[0].values
+    assert compared == {"event.mail": MAIL + "x", "mail": MAIL}
+    assert engine.simulate(PAYMENT, [("sign", {"mail": MAIL})], data)[-1].state == "Known"
+    assert len(sent) == 2
+    assert not any(text in one for text in PLAIN for one in sent)
     assert not [one for one in engine.verify(PAYMENT) if one.verdict == "found" and one.is_error]
+
+
+def test_a_test_run_says_what_does_not_fit_without_sending_it(coded, sent):
+    coded.create("payment", "p-1")
+    for steps in (
+        coded.simulate(PAYMENT, [("pay", {"card": NUMBER})], {"mail": MAIL}),
+        coded.preview_events("payment", "p-1", [("pay", {"card": NUMBER})]),
+    ):
+        assert (steps[-1].outcome, steps[-1].payload) == ("bad payload", {"card": NUMBER})
+        assert steps[-1].error == "the encrypted field 'card' takes string, not integer"
+    for data, events in (({"mail": NUMBER}, []), ({}, [{"edit": {"account": CARD}}])):
+        with pytest.raises(BadInput, match="takes (string|integer), not"):
+            coded.simulate(PAYMENT, events, data)
+    assert len(sent) == 2
+    assert not any(text in one for text in PLAIN for one in sent)
+
+
+def test_a_test_run_leaves_ciphertexts_as_they_are(coded):
+    data = coded.encrypt("payment", {"card": CARD, "mail": MAIL})
+    assert coded.simulate(PAYMENT, [], data)[0].data == {**data, "tries": 0}
 
 
 def test_a_preview_has_ciphertexts(coded):

@@ -57,6 +57,10 @@ def _list_texts(value: Any) -> Iterator[str]:
             yield from (json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
 
 
+def write_ciphertext(field: str, sealed: bytes) -> str:
+    return f"enc:1:{field}:{base64.urlsafe_b64encode(sealed).decode()}"
+
+
 class FieldEncryption:
     """Encrypts and decrypts with one codec; None leaves everything as it is. ``read``: returns the marks of a
     machine."""
@@ -124,7 +128,7 @@ class FieldEncryption:
             sealed = waiting.compute(seal, plain, name)
         except Exception as error:
             raise EncryptionFailed(name, f"it cannot be encrypted: {type(error).__name__}") from error
-        return f"enc:1:{name}:{base64.urlsafe_b64encode(sealed).decode()}"
+        return write_ciphertext(name, sealed)
 
     def _is_encrypted(self, name: str, value: Any) -> bool:
         """Tell whether a value is a ciphertext of this field: any other text of that form is a text."""

@@ -4,12 +4,15 @@ not be decided."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from machines.engine.connection.calls import Caller
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.definitions.model import MISSING, Machine
+from machines.engine.definitions.program import name_types
 from machines.engine.definitions.reading.document import read_sound_machine
-from machines.engine.simulation import Simulator, make_plain
+from machines.engine.publishing.machine_meta import read_encrypted_fields
+from machines.engine.simulation import Simulator
 
 from .checks import (
     check_ends,
@@ -130,3 +133,28 @@ def list_counts(findings: Iterable[VerificationFinding]) -> Mapping[str, int]:
     for one in findings:
         found[one.verdict] += 1
     return found
+
+
+def make_plain(program: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a program whose encrypted fields take plain values: those that are
+    tried come from the definition."""
+    marks = read_encrypted_fields(program.get("sensitive", {}))
+    if not marks:
+        return program
+
+    def lay_open(name: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        if name not in marks:
+            return spec
+        return {**{key: part for key, part in spec.items() if key != "types"}, **name_types(marks[name].types)}
+
+    return {
+        **program,
+        "data": [lay_open(spec["name"], spec) for spec in program.get("data", ())],
+        "events": {
+            event: {
+                name: {**spec, "types": marks[name].types} if name in marks else spec for name, spec in fields.items()
+            }
+            for event, fields in program.get("events", {}).items()
+        },
+        "sensitive": {name: part for name, part in program["sensitive"].items() if name != "encrypted"},
+    }
