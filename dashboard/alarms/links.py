@@ -40,6 +40,7 @@ URLS: Mapping[str, Callable[[Alarm], str]] = MappingProxyType(
         "refused": lambda alarm: f"{_link_machine(alarm)}#chart-refused",
         "rollout": _link_machine,
         "paused": _queue,
+        "stalled": _queue,
         "schedule": lambda alarm: reverse("signalbox:schedule", args=[alarm.subject]),
         "writes": lambda alarm: f"{reverse('signalbox:workers')}#unwritten",
         "audit": lambda alarm: reverse("signalbox:audit"),

@@ -12,16 +12,17 @@ from machines.engine import QueueStats, Rollout, WorkerInfo
 from machines.engine.definitions import durations
 from machines.engine.jobs.clock_jump import ClockJump
 from machines.engine.keys import get_machine
+from machines.jobs.groups import GroupFigures
 from machines.patterns import Stats
 from machines.statistics.ages import format_age, format_duration
 from machines.statistics.present import Storm
 
 from .alarm import CRITICAL, KINDS, MANY, Alarm, join_words, pluralize
-from .workers import Depth, is_alive, raise_worker_alarms
+from .workers import WORKING, Depth, is_alive, raise_worker_alarms
 
-MAX_NAMED = 3  # events of a storm, or actors of a pause
+MAX_NAMED = 3  # events of a storm, actors of a pause, or groups of a queue
 UNMEASURED = 300_000  # ms
-PAUSED_LONG = 3_600_000  # ms: by then a pause may have been forgotten
+PAUSED_LONG = 3_600_000  # ms: by then a pause, or a limit, may have been forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +54,28 @@ class LostSchedule:
 
 
 @dataclass(frozen=True, slots=True)
+class Stall:
+    """A queue, not paused, whose first job waits for more than an hour. ``groups``: those whose limits hold jobs back
+    for that long; ``hidden``: their names may not be shown."""
+
+    machine: str
+    stats: QueueStats
+    groups: Sequence[GroupFigures] = ()
+    hidden: bool = False
+
+    @property
+    def route(self) -> str:
+        return f"{self.machine}/{self.stats.queue}"
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """The figures that alarms are made of.
 
     ``overdue``: machine -> its overdue timers, which workers fire within seconds. ``oldest``: ``machine/queue`` -> ms
     since when its first ready job waits. ``late``: timers whose step failed. ``paused``: queues with their machine;
-    queues that are not paused raise nothing. ``approvals``: pending requests. ``unmeasured``: ms since a worker last
+    queues that are not paused raise nothing. ``stalls``: those without a worker, or whose jobs only wait for their
+    turn, raise nothing. ``approvals``: pending requests. ``unmeasured``: ms since a worker last
     measured. ``unwritten``: pending writes to the database. ``stopped``: roll-outs that their guards stopped.
     ``lost``: schedules whose author lost the right. ``missing``: roots of partitions that did not answer. ``jumps``: of
     servers' clocks. ``receivers``: of the audit that do not take entries. ``now``: ms, 0 for unknown.
@@ -71,6 +88,7 @@ class Figures:
     oldest: Mapping[str, int] = field(default_factory=dict)
     stuck: Iterable[Stuck] = ()
     paused: Iterable[tuple[str, QueueStats]] = ()
+    stalls: Iterable[Stall] = ()
     late: Mapping[str, int] = field(default_factory=dict)
     storms: Iterable[Storm] = ()
     approvals: int = 0
@@ -104,6 +122,12 @@ def raise_alarms(figures: Figures) -> list[Alarm]:
     found += [_make_refusals_alarm(each) for each in figures.storms]
     found += [_make_rollout_alarm(each) for each in figures.stopped]
     found += [_make_schedule_alarm(each) for each in figures.lost]
+    served = {queue for row in figures.workers if is_alive(row) and row.status in WORKING for queue in row.queues}
+    found += [
+        _make_stall_alarm(each, why, now)
+        for each in figures.stalls
+        if each.route in served and (why := explain_stall(each))
+    ]
     return [*found, *_make_pause_alarms(figures.paused, now)]
 
 
@@ -228,3 +252,37 @@ def _make_pause_alarms(queues: Iterable[tuple[str, QueueStats]], now: int) -> It
             subject=held[0].queue if one else "",
             causes=() if one else tuple(f"{machine}/{stats.queue}" for stats in held),
         )  # fmt: skip
+
+
+def explain_stall(stall: Stall) -> str:
+    """Say what holds the jobs of a queue back; "" where they only wait for their turn."""
+    stats, parts = stall.stats, []
+    if paused := [each.name for each in stall.groups if each.paused]:
+        parts.append(f"{_name_groups(paused, stall.hidden)} {'is' if len(paused) == 1 else 'are'} paused")
+    if limited := [each for each in stall.groups if not each.paused]:
+        named = _name_groups([each.name for each in limited], stall.hidden)
+        limits = f"limited to {limited[0].limits}" if len(limited) == 1 else "limited"
+        parts.append(f"{named} {'is' if len(limited) == 1 else 'are'} {limits}")
+    if parts:
+        return join_words(parts)
+    leased = stats.depth["leased"]
+    if stats.concurrency is not None and leased >= stats.concurrency:
+        return f"the queue is limited to {stats.concurrency:,} at a time, and as many run"
+    if stats.rate:
+        return f"the queue is limited to {stats.rate}"
+    return "" if leased else "workers serve the queue, but take none of its jobs"
+
+
+def _name_groups(names: Sequence[str], hidden: bool) -> str:
+    if hidden:
+        return pluralize(len(names), "group")
+    return f"group{'' if len(names) == 1 else 's'} {join_words(names, MAX_NAMED)}"
+
+
+def _make_stall_alarm(stall: Stall, why: str, now: int) -> Alarm:
+    stats, oldest = stall.stats, stall.stats.oldest or now
+    count = stats.held if stall.groups else stats.depth["ready"]
+    text = f"{pluralize(count, 'job')} ready on {stall.route}, the first for {format_age((now - oldest) / 1000)}: {why}"
+    return _make(
+        "stalled", f"stalled:{stall.route}", text, stall.machine, since=oldest, count=count, subject=stats.queue
+    )

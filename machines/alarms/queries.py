@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from machines.approvals import queries as approval_queries
 from machines.catalog.queries import outlines_of
+from machines.catalog.redaction import strict_redactor
 from machines.connections import get_engine
 from machines.engine import Survey
-from machines.engine.errors import EngineUnavailable
+from machines.engine.errors import EngineUnavailable, SignalboxError
 from machines.engine.jobs.clock_jump import ClockJump
+from machines.jobs.groups import find_stalled, read_groups
 from machines.people.permissions import Scope
 from machines.schedules import SCHEDULES, Schedules, authors
 from machines.statistics import writing
@@ -19,7 +21,7 @@ from machines.statistics.present import Present, last_measured, present, select_
 from machines.webhooks import audit_stream
 
 from .alarm import Alarm
-from .detection import Figures, LostSchedule, Stuck, raise_alarms
+from .detection import PAUSED_LONG, Figures, LostSchedule, Stall, Stuck, raise_alarms
 
 
 class QueueDepth(NamedTuple):
@@ -52,6 +54,7 @@ def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present] | N
         },
         stuck=find_stuck(survey),
         paused=[(name, stats) for name, _ in lives for stats in survey.queues[name].values()],
+        stalls=list(find_stalls(survey)),
         late={name: live.late for name, live in lives},
         storms=storms(present(select_noisy(survey.lives), survey.now) if rates is None else rates),
         approvals=approval_queries.count_open(scope),
@@ -86,6 +89,26 @@ def find_stuck(survey: Survey) -> Iterator[Stuck]:
                 since = entered + state.sla if entered else 0
                 count, exact = live.breaches.get(state.name, 0), not live.unchecked.get(state.name)
                 yield Stuck(name, state.name, count, state.sla, since, exact)
+
+
+MAX_STALLS = 20  # queues whose groups one pass reads
+LOOKED = 1_000  # ready jobs of each
+
+
+def find_stalls(survey: Survey) -> Iterator[Stall]:
+    """Yield the queues whose first job waits for long, with the groups that hold jobs back."""
+    before, reads = survey.now - PAUSED_LONG, MAX_STALLS
+    for name in sorted(survey.lives):
+        for stats in survey.queues[name].values():
+            if stats.paused is not None or not stats.oldest or stats.oldest > before:
+                continue
+            if not stats.held or not reads:
+                yield Stall(name, stats)
+                continue
+            reads -= 1
+            with contextlib.suppress(SignalboxError):  # a partition is away
+                groups = find_stalled(read_groups(get_engine(), name, stats.queue, most=LOOKED).items, before)
+                yield Stall(name, stats, groups, not strict_redactor(name).open)
 
 
 def find_lost_schedules(scope: Scope, survey: Survey) -> list[LostSchedule]:

@@ -1,0 +1,176 @@
+"""Reads the groups of a queue: how many jobs of each wait and run, since when, and which limits they have.
+
+Up to ``MOST`` ready jobs are all read. Of more, runs of neighbours at even distances are read: the order of a queue
+mixes its groups, so the deep ones are found, and counts are estimates.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple
+
+from machines.connections import get_engine
+from machines.engine import Engine, Pause
+from machines.engine.keys import Partition
+from machines.engine.rates import QueueRate
+from machines.engine.storage import Storage
+from machines.instances.queries import redactor_of
+from machines.people.actor import Actor
+
+MOST = 10_000  # ready jobs that one look reads, over all partitions
+RUN = 250  # jobs of one run
+MAX_RUNNING = 2_000  # leased jobs that one look reads, of each partition
+AT_ONCE = 1_000  # jobs of one round trip
+RECENT = 60_000  # ms
+FIELDS = ("group", "due", "created", "weight")
+Order = Literal["depth", "age", "rate"]
+
+
+@dataclass(slots=True)
+class GroupFigures:
+    """One group of a queue; ``name`` "" for the jobs without a group.
+
+    ``waiting``: ready jobs; ``recent``: those of them that were enqueued within the last minute; ``oldest``: since when
+    the first of them waits, ms, 0 for none. ``concurrency``, ``rate``: the limits in force, None and "" for none;
+    ``is_own``: whether the group has limits or a pause of its own.
+    """
+
+    name: str
+    waiting: int = 0
+    running: int = 0
+    recent: int = 0
+    oldest: int = 0
+    weight: float = 1
+    concurrency: int | None = None
+    rate: str = ""
+    paused: Pause | None = None
+    is_own: bool = False
+
+    @property
+    def limits(self) -> str:
+        """Describe why jobs of the group may have to wait; "" where it has no limits."""
+        words = [f"{self.concurrency:,} at a time"] if self.concurrency is not None else []
+        return " and ".join(["paused"] if self.paused else words + ([self.rate] if self.rate else []))
+
+
+class GroupList(NamedTuple):
+    """``looked``: of ``ready`` jobs; where it is less, counts are estimates."""
+
+    items: list[GroupFigures]
+    looked: int
+    ready: int
+
+    @property
+    def is_sample(self) -> bool:
+        return self.looked < self.ready
+
+
+def list_groups(actor: Actor, machine: str, queue: str, *, order: Order = "depth") -> GroupList:
+    """List the groups of a queue, by depth, by the age of the oldest job, or by recent jobs. Names that the actor may
+    not see are joined to one. Raises Forbidden, UnknownMachine, EngineUnavailable."""
+    actor.demand("view", machine)
+    engine, redactor = get_engine(), redactor_of(actor, machine)
+    found = read_groups(engine, machine, queue)
+    if not redactor.open:
+        found = found._replace(
+            items=list(_join(replace(one, name=redactor.redact_text(one.name)) for one in found.items))
+        )
+    return found._replace(items=sorted(found.items, key=ORDERS[order]))
+
+
+ORDERS: dict[str, Any] = {
+    "depth": lambda one: (-one.waiting, one.oldest or float("inf"), one.name),
+    "age": lambda one: (one.oldest or float("inf"), -one.waiting, one.name),
+    "rate": lambda one: (-one.recent, -one.waiting, one.name),
+}
+
+
+def read_groups(engine: Engine, machine: str, queue: str, *, most: int = MOST) -> GroupList:
+    """Read the groups of a queue, in no order, among ``most`` of its ready jobs."""
+    partitions, storage = engine.retirement().partitions(machine), Storage(engine.client)
+    counts = storage.commands([(key := each.ready(queue), ("ZCARD", key)) for each in partitions])
+    now, ready = engine.read_clock(), sum(counts)
+    found: dict[str, GroupFigures] = {}
+    looked = 0
+    for partition, count in zip(partitions, counts, strict=True):
+        part = most * count // ready if ready > most else count
+        ids = _list_ready(storage, partition.ready(queue), count, part)
+        looked += len(ids)
+        for group, due, created, weight in _read_jobs(storage, partition, ids):
+            one = found.setdefault(group or "", GroupFigures(group or ""))
+            one.waiting += 1
+            since = int(due or created or now)
+            one.oldest = min(one.oldest or since, since)
+            one.recent += int(created or 0) > now - RECENT
+            one.weight = float(weight or 1)
+        leased = partition.leased(queue)
+        running = storage.command("ZRANGE", leased, 0, MAX_RUNNING - 1)
+        for group, *_ in _read_jobs(storage, partition, running):
+            found.setdefault(group or "", GroupFigures(group or "")).running += 1
+    if 0 < looked < ready:
+        for one in found.values():
+            one.waiting, one.recent = round(one.waiting * ready / looked), round(one.recent * ready / looked)
+    _read_limits(storage, partitions[0], queue, found)
+    return GroupList(list(found.values()), min(looked, ready), ready)
+
+
+def _list_ready(storage: Storage, key: str, count: int, most: int) -> list[str]:
+    """List ready jobs: all, or runs of them at even distances."""
+    runs = max(1, -(-most // RUN))
+    starts = [(number * count // runs) for number in range(runs)] if most < count else range(0, count, RUN)
+    answers = storage.commands([(key, ("ZRANGE", key, start, start + RUN - 1)) for start in starts])
+    return [id for ids in answers for id in ids]
+
+
+def _read_jobs(storage: Storage, partition: Partition, ids: list[str]) -> Iterator[list[str | None]]:
+    for first in range(0, len(ids), AT_ONCE):
+        names = [partition.job(id) for id in ids[first : first + AT_ONCE]]
+        rows = storage.commands([(key, ("HMGET", key, *FIELDS)) for key in names])
+        yield from (row for row in rows if row[2])  # others have ended meanwhile
+
+
+def _read_limits(storage: Storage, partition: Partition, queue: str, found: dict[str, GroupFigures]) -> None:
+    """Add the limits in force, and groups without jobs that have limits of their own."""
+    rules, limits = partition.rules(queue), partition.limits(queue)
+    text, own = storage.commands([(rules, ("HGET", rules, "groups")), (limits, ("HGETALL", limits))])
+    declared = _decode(text)
+    rows = {name: _decode(row) for name, row in _read_pairs(own)}
+    for name in rows:
+        found.setdefault(name, GroupFigures(name))
+    for name, one in found.items():
+        row = rows.get(name, {})
+        rule = declared | row if name else {}  # jobs without a group have no limits of groups
+        one.is_own = bool(row)
+        one.concurrency = int(rule.get("concurrency") or 0) or None
+        one.rate = str(QueueRate.decode(rule.get("rate")) or "")
+        if "paused" in row:
+            one.paused = Pause(int(row["paused"]), row.get("actor", ""), row.get("reason", ""))
+
+
+def _read_pairs(answer: Any) -> Iterable[tuple[str, str]]:
+    """Return names and values of a hash: RESP3 has a map, RESP2 a list."""
+    return answer.items() if isinstance(answer, dict) else zip(answer[::2], answer[1::2], strict=True)
+
+
+def _decode(text: str | None) -> dict[str, Any]:
+    found = json.loads(text) if text else {}
+    return found if isinstance(found, dict) else {}
+
+
+def _join(groups: Iterable[GroupFigures]) -> Iterator[GroupFigures]:
+    """Join groups of one name."""
+    joined: dict[str, GroupFigures] = {}
+    for one in groups:
+        held = joined.setdefault(one.name, GroupFigures(one.name))
+        for name in ("waiting", "running", "recent"):
+            setattr(held, name, getattr(held, name) + getattr(one, name))
+        held.oldest = min(filter(None, (held.oldest, one.oldest)), default=0)
+    return iter(joined.values())
+
+
+def find_stalled(groups: Iterable[GroupFigures], before: int) -> list[GroupFigures]:
+    """Return the groups with limits whose first job waits since before a time in ms, the oldest first."""
+    return sorted((one for one in groups if 0 < one.oldest < before and one.limits), key=attrgetter("oldest"))
