@@ -223,10 +223,11 @@ def _described() -> dict[str, dict[str, Any]]:
 def test_no_text_in_a_body_of_the_api_is_more_than_that(world: World, visitors: dict[Kind, Any], turns: Iterator[str]):
     wrong: dict[str, Any] = {}
     program, tried = visitors[BY_NAME["token with everything"]], 0
+    described = _described()
     for word in dict.fromkeys(case.stands for case in CASES.values()):
         with world.standing(word) as filled:
             for name, case in CASES.items():
-                example = _described()[name].get("requestBody", {}).get("content", {}).get("application/json", {})
+                example = described[name].get("requestBody", {}).get("content", {}).get("application/json", {})
                 for body in (case.body, example.get("example")) if case.stands == word and case.body else ():
                     for way in _leaves(body):
                         for text in itertools.islice(turns, EACH):
