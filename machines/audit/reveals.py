@@ -282,9 +282,9 @@ class RevealAudit(Redactor):
 
 
 def names_in(value: Any, wanted: frozenset[str]) -> set[str]:
-    """Return those of the names under which something stands, at any depth."""
+    """Return those of the names under which something is shown, at any depth."""
     if isinstance(value, Mapping):
-        found = {name for name, inner in value.items() if name in wanted and inner is not None}
+        found = {name for name, inner in value.items() if name in wanted and inner not in (None, redaction.MASK)}
         return found.union(*(names_in(inner, wanted) for name, inner in value.items() if name not in wanted))
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return set().union(*(names_in(inner, wanted) for inner in value))

@@ -9,6 +9,7 @@ import pytest
 
 from dashboard.models import SavedView
 from machines.audit import reveals
+from machines.catalog.redaction import MASK
 from machines.models import AuditEntry
 from machines.people.actor import Actor
 from machines.versions import drafts
@@ -40,6 +41,14 @@ def test_who_may_reveal_is_shown_the_value_and_that_is_in_the_audit(paid, as_, a
     assert "card" in AuditEntry.objects.get(action="reveal", actor="sue").detail["shown"]
     hidden = as_("operator", "oda").get(address).content.decode()
     assert not any(text in hidden for text in ("enc:1:", *PLAIN))
+
+
+def test_live_values_have_a_mask_for_everybody(paid, as_):
+    for role in ("supervisor", "operator"):
+        value = as_(role).get("/api/v1/live/", {"topic": "instance:payment/p-1"}).json()["data"]
+        masked = dict.fromkeys(("card", "mail", "account"), MASK)
+        assert value["data"] == masked | {"tries": 0}
+    assert not AuditEntry.objects.filter(action="reveal").exists()
 
 
 def test_without_the_key_the_page_says_so(paid, as_, settings):

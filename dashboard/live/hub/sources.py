@@ -21,6 +21,7 @@ from machines.engine.connection import replies
 from machines.engine.jobs.queue_operations import merge_stats
 from machines.engine.jobs.records import Job, QueueStats, WorkerInfo
 from machines.engine.keys import Keys, choose_partition
+from machines.engine.publishing.machine_meta import SensitiveFields
 from machines.engine.records import Live
 from machines.people.permissions import Scope, among
 
@@ -31,8 +32,8 @@ RINGING = frozenset({"partition", "stats", "instance", "job", "sensitive", "edit
 @dataclass(frozen=True, slots=True)
 class Source:
     """``kind``: "partition", "stats" (of its queues), "instance", "types" (of definition ``name``), "job",
-    "sensitive" (the machine's sensitive fields, to mask by), "marked" (the same, for the audit alone), "workers" (their
-    ids), "worker", "edited" (when somebody last did something in the Studio)."""
+    "sensitive" (the machine's sensitive fields, to mask by), "marked" (the same, for the audit and for encrypted
+    fields), "workers" (their ids), "worker", "edited" (when somebody last did something in the Studio)."""
 
     kind: str
     machine: str = ""
@@ -252,7 +253,7 @@ def _make_instance(topic: Topic, world: World) -> Value:
     # Unless it was found, a partition that does not answer may have it.
     found = [_require_available(world.readings[source]) for source in (read[-2:] if complete else read)]
     raw, types = found if complete else (None, None)
-    redactor = _find_redactor(topic, world)
+    redactor = _find_redactor(topic, world) if topic.redacted else _find_encrypted(topic, world)
     if raw is None or types is None or redactor is None:
         return GONE
     try:
@@ -292,6 +293,12 @@ def _find_redactor(topic: Topic, world: World) -> Redactor | None:
         return Redactor()
     sensitive = _require_available(world.readings.get(Source("sensitive", topic.machine)))
     return None if sensitive is None else Redactor(sensitive)
+
+
+def _find_encrypted(topic: Topic, world: World) -> Redactor:
+    """Return the redactor of encrypted fields alone: a value that goes to many is not decrypted for one."""
+    marked = world.readings.get(Source("marked", topic.machine))
+    return Redactor(SensitiveFields(frozenset(marked.encrypted if marked and marked is not LOST else ())))
 
 
 def find_disclosed(topic: Topic, value: Value, hidden: frozenset[str]) -> frozenset[str]:

@@ -21,6 +21,8 @@ from machines.bulks import Row
 from machines.bulks import actions as bulks
 from machines.bulks.store import Item, Note
 from machines.catalog.publishing import adopt
+from machines.catalog.redaction import MASK
+from machines.encryption.field_codec import SecretKeyCodec
 from machines.engine import Engine
 from machines.instances import actions as instances
 from machines.models import AuditEntry
@@ -279,3 +281,28 @@ async def test_a_socket_without_the_right_leaves_none(engine: Engine) -> None:
     await socket.until(lambda screen: topic in screen.values)
     await socket.disconnect()
     assert await database_sync_to_async(told)() == []
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_socket_shows_nobody_an_encrypted_field(engine: Engine, redis_url: str, prefix: str) -> None:
+    fields = {"card": {"type": "string", "encrypted": True}, "note": {"type": "string", "sensitive": True}}
+    on = {"pay": {"actions": [{"set": {"card": "event.card", "note": "'paid'"}}]}}
+    coded = Engine.from_url(redis_url, prefix=prefix, codec=SecretKeyCodec())
+    context = {"type": "object", "properties": fields}
+    coded.publish({"id": "safe", "initial": "A", "context": context, "states": {"A": {"on": on}}})
+    sealed = [coded.encrypt("safe", {"card": card}) for card in (SECRET, f"{SECRET}-2")]
+    coded.client.close()
+    await database_sync_to_async(adopt)("safe")
+    engine.create("safe", "s-1", sealed[0])
+    _, cookie = await visitor("eve", "view", "reveal")
+    socket = Socket(cookie)
+    await socket.connect()
+    topic = "instance:safe/s-1"
+    await socket.subscribe(topic)
+    await socket.until(lambda screen: topic in screen.values)
+    engine.fire("safe", "s-1", "pay", sealed[1])
+    await socket.until(lambda screen: screen.values[topic]["revision"] == 2)
+    await socket.disconnect()
+    assert socket.screen.values[topic]["data"] == {"card": MASK, "note": "paid"}
+    assert not any(text in json.dumps(socket.screen.frames) for text in (SECRET, "enc:1:"))
+    assert await database_sync_to_async(lambda: sorted(told()))() == [("safe", "s-1", ["note"])]
