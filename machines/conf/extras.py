@@ -19,6 +19,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "tasks": ("django_tasks",),
         "postgres": ("psycopg",),
         "parquet": ("pyarrow",),
+        "insight": ("duckdb",),
         "otel": ("opentelemetry",),
         "sso": ("allauth",),
         "saml": ("onelogin",),

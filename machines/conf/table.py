@@ -142,6 +142,8 @@ TABLE = (
     # What is kept.
     _setting("RETAIN", Checked(retention_policy.is_policy, retention_policy.WANTED), ""),
     _setting("ARCHIVE", Checked(retention_policy.is_archive, retention_policy.ARCHIVES), "sql"),
+    # The folder of insight's facts, shared by workers and web processes; None: insight is off.
+    _setting("INSIGHT", Folder(), None),
     _setting("TASK_RESULTS", Integer(1, 366 * 86_400), 86_400),
     # Seconds between two comparisons of attached tables with their mirrors; 0: only when a person asks.
     _setting("RECONCILE", Integer(0, 30 * 86_400), 3_600),

@@ -1,0 +1,34 @@
+"""What insight refuses, and what can be wrong with its files."""
+
+from __future__ import annotations
+
+from machines.engine.errors import BadInput, SignalboxError
+
+
+class InsightOff(SignalboxError):
+    """No folder is set for the facts, or DuckDB is not installed."""
+
+    code = "SB690"
+
+
+class StoreUnavailable(SignalboxError):
+    """The folder of the facts cannot be read or written, is full, or holds a damaged or a foreign file."""
+
+    code = "SB691"
+
+
+class BadSearch(BadInput):
+    """A search or a question makes no sense: an unknown measure, a state twice, a time that ends before it begins."""
+
+    code = "SB692"
+
+
+class BadLog(BadInput):
+    """An event log cannot be made a draft. ``line``: where the first problem is, 0 where it has no line."""
+
+    code = "SB693"
+    shown = ("line",)
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        self.line = line
+        super().__init__(f"line {line}: {message}" if line else message)

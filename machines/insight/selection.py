@@ -1,0 +1,66 @@
+"""Turns a ``Search`` into the facts that it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .records import Extent, Search
+from .store import Manifest, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The chosen facts of one moment. ``terms``: conditions on instances, with ``values`` for their places."""
+
+    store: Store
+    machine: str
+    manifest: Manifest
+    terms: tuple[str, ...]
+    values: tuple[Any, ...]
+
+    def ask(self, sql: str, *values: Any, before: tuple[Any, ...] = ()) -> list[Any]:
+        """Return the rows of a query on ``{chosen_steps}`` and ``{chosen_instances}``. ``before``, ``values``: for
+        places of the query before the first of these, and behind the last."""
+        count = sql.count("{chosen_steps}") + sql.count("{chosen_instances}")
+        where = f" WHERE {' AND '.join(self.terms)}" if self.terms else ""
+        text = sql.replace("{chosen_instances}", f"(SELECT * FROM {{instances}}{where})").replace(
+            "{chosen_steps}", f"(SELECT * FROM {{steps}} WHERE n IN (SELECT n FROM {{instances}}{where}))"
+            if where else "{steps}"
+        )  # fmt: skip
+        return self.store.ask(
+            self.machine, text, values=[*before, *self.values * count, *values], manifest=self.manifest
+        )
+
+    def extent(self) -> Extent:
+        ((instances, steps, lost, has_regions),) = self.ask(
+            "SELECT count(*), coalesce(sum(steps), 0), coalesce(sum(lost), 0), "
+            "coalesce(bool_or(contains(state, ', ')), false) FROM {chosen_instances}"
+        )
+        return Extent(instances, int(steps), int(lost), self.manifest.read_up_to, has_regions)
+
+
+def select(search: Search, store: Store) -> Selection:
+    """Choose the facts of a search."""
+    terms: list[str] = []
+    values: list[Any] = []
+
+    def add(term: str, *given: Any) -> None:
+        terms.append(term)
+        values.extend(given)
+
+    if search.versions:
+        add("list_contains(?::INTEGER[], version)", list(search.versions))
+    if search.begin is not None:
+        add("created >= ?", search.begin)
+    if search.end is not None:
+        add("created < ?", search.end)
+    if search.state:
+        add("state = ?", search.state)
+    if search.tag:
+        add("list_contains(string_split(tags, chr(9)), ?)", search.tag)
+    for name, value in search.where:
+        add("json_extract_string(data, ?) = ?", f'$."{name}"', value)
+    if search.actor:
+        add("n IN (SELECT n FROM {steps} WHERE actor = ?)", search.actor)
+    return Selection(store, search.machine, store.manifest(search.machine), tuple(terms), tuple(values))

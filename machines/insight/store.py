@@ -1,0 +1,356 @@
+"""The facts of each step and each instance, in Parquet files below one folder, written and read by DuckDB.
+
+``<folder>/<machine>/manifest.json`` names the files that count, and how far each partition was read. A commit writes
+files under new names, and then takes the place of the manifest in one rename: facts and marks never differ, whenever
+the process ends. Readers open no file that can change, so nobody waits for anybody; files that were merged stay for
+some minutes for readers that hold an older manifest.
+
+An instance has a number, by which its steps name it. Its row is written anew with each batch of its steps: of the rows
+of ``deltas`` the one of the highest revision counts, and it counts more than that of ``base``.
+"""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import functools
+import json
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from machines.conf import conf, extras
+
+from .errors import InsightOff, StoreUnavailable
+
+if TYPE_CHECKING:
+    import duckdb
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+THREADS = 2
+MEMORY = "1GB"  # of DuckDB in one process; what does not fit goes to files in the folder
+GRACE = 600.0  # seconds for which a merged file stays for readers
+FAN = 8  # step files of one size class that are merged into one
+LARGEST = 4_000_000  # rows of a step file that is merged no further: about 60 MB
+MOST_DELTA = 100_000  # rows of the deltas that go into the base, or a fifth of it where that is more
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "steps": {
+        "n": "INTEGER", "revision": "INTEGER", "ms": "BIGINT", "event": "VARCHAR", "source": "VARCHAR",
+        "target": "VARCHAR", "transitions": "VARCHAR", "waited": "BIGINT", "actor": "VARCHAR", "version": "INTEGER",
+        "kind": "VARCHAR", "queue": "VARCHAR", "handler": "VARCHAR",
+    },
+    "instances": {
+        "n": "INTEGER", "instance": "VARCHAR", "created": "BIGINT", "revision": "INTEGER", "first": "BIGINT",
+        "last": "BIGINT", "entered": "BIGINT", "state": "VARCHAR", "version": "INTEGER", "ended": "BOOLEAN",
+        "path": "VARCHAR", "visited": "VARCHAR", "loops": "INTEGER", "steps": "INTEGER", "lost": "INTEGER",
+        "data": "VARCHAR", "tags": "VARCHAR",
+    },
+}  # fmt: skip
+"""Kind of file -> column -> type. ``path`` and ``visited`` are states, ``tags`` those of
+the state, that tabs separate; ``data`` is JSON."""
+ORDER = {"steps": "n, revision", "instances": "n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """``steps``, ``deltas``, ``base``: files with their rows; ``old``: merged files and when; ``marks``: partition ->
+    ms up to which it was read; ``number``: of the next instance; ``swept``: ms of the last look at all instances;
+    ``lost``: steps that were gone before they were read."""
+
+    format: int = FORMAT
+    generation: int = 0
+    steps: Mapping[str, int] = field(default_factory=dict)
+    base: Mapping[str, int] = field(default_factory=dict)
+    deltas: Mapping[str, int] = field(default_factory=dict)
+    old: Mapping[str, float] = field(default_factory=dict)
+    marks: Mapping[str, int] = field(default_factory=dict)
+    archived: int = 0
+    swept: int = 0
+    number: int = 1
+    lost: int = 0
+
+    @property
+    def count(self) -> int:
+        """Return the number of steps."""
+        return sum(self.steps.values())
+
+    @property
+    def read_up_to(self) -> int:
+        return min(self.marks.values(), default=0)
+
+
+class Store:
+    """The files below one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._connection: duckdb.DuckDBPyConnection | None = None
+
+    def folder(self, machine: str) -> Path:
+        return self._folder / machine
+
+    def machines(self) -> list[str]:
+        """List the machines that have facts."""
+        with _reporting(self._folder):
+            return sorted(path.parent.name for path in self._folder.glob(f"*/{MANIFEST}"))
+
+    def manifest(self, machine: str) -> Manifest:
+        """Read the manifest of a machine; an empty one where there are no facts yet."""
+        path = self.folder(machine) / MANIFEST
+        with _reporting(path):
+            try:
+                held = json.loads(path.read_text(encoding="utf-8"))
+                if held["format"] != FORMAT:
+                    raise StoreUnavailable(f"{path} is of format {held['format']}; this release reads {FORMAT}")
+                return Manifest(**held)
+            except FileNotFoundError:
+                return Manifest()
+            except (ValueError, KeyError, TypeError) as error:
+                raise StoreUnavailable(f"{path} is damaged or not a manifest of insight: {error}") from error
+
+    # Reading
+
+    def ask(self, machine: str, sql: str, *, values: Sequence[Any] = (), manifest: Manifest | None = None) -> list[Any]:
+        """Return the rows of a query, in which ``{steps}`` and ``{instances}`` are the facts of the machine."""
+        for attempt in (0, 1):
+            known = manifest or self.manifest(machine)
+            text = sql.replace("{steps}", self._steps(machine, known)).replace(
+                "{instances}", self._instances(machine, known)
+            )
+            try:
+                with _reporting(self.folder(machine)):
+                    return self._cursor().execute(text, list(values)).fetchall()
+            except StoreUnavailable:
+                if attempt or (manifest is None and self.manifest(machine).generation == known.generation):
+                    raise
+                manifest = None  # its files were merged and removed: the newest one has others
+        raise AssertionError
+
+    def copy(self, machine: str, file: Path) -> int:
+        """Copy the steps of a machine, with the id of each instance, into one Parquet file; return how many."""
+        sql = (
+            "COPY (SELECT i.instance, i.created, s.* EXCLUDE (n) FROM {steps} s JOIN {instances} i USING (n) "
+            f"ORDER BY i.n, s.revision) TO {quote(file.name)} (FORMAT parquet, COMPRESSION zstd)"
+        )
+        draft = self.folder(machine) / f"copy-{secrets.token_hex(6)}.tmp"
+        with _reporting(file):
+            rows = self.ask(machine, sql.replace(quote(file.name), quote(str(draft))))
+            try:
+                file.write_bytes(draft.read_bytes())
+            finally:
+                draft.unlink(missing_ok=True)
+        return int(rows[0][0])
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            if self._connection is None:
+                self._connection = _connect(self._folder)
+            return self._connection.cursor()
+
+    def _steps(self, machine: str, manifest: Manifest) -> str:
+        return self._table(machine, "steps", manifest.steps)
+
+    def _instances(self, machine: str, manifest: Manifest) -> str:
+        base = self._table(machine, "instances", manifest.base)
+        if not manifest.deltas:
+            return base
+        deltas = self._table(machine, "instances", manifest.deltas)
+        newest = f"SELECT * FROM {deltas} QUALIFY row_number() OVER (PARTITION BY n ORDER BY revision DESC) = 1"
+        if not manifest.base:
+            return f"({newest})"
+        return f"({newest} UNION ALL SELECT * FROM {base} WHERE n NOT IN (SELECT n FROM {deltas}))"
+
+    def _table(self, machine: str, kind: str, files: Iterable[str]) -> str:
+        paths = ", ".join(quote(str(self.folder(machine) / name)) for name in files)
+        if paths:
+            return f"read_parquet([{paths}])"
+        columns = ", ".join(f"NULL::{type} AS {name}" for name, type in COLUMNS[kind].items())
+        return f"(SELECT {columns} WHERE false)"
+
+    # Writing
+
+    def append(
+        self, machine: str, known: Manifest, steps: Sequence[Sequence[Any]], instances: Sequence[Sequence[Any]],
+        **changes: Any,
+    ) -> Manifest:  # fmt: skip
+        """Add rows, in the order of COLUMNS, and change other parts of the manifest, all or nothing; return it.
+        Raises StoreUnavailable, also where another process changed the facts since ``known`` was read."""
+        folder = self.folder(machine)
+        with _reporting(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            files = {
+                kind: self._write(machine, kind, rows) for kind, rows in (("steps", steps), ("instances", instances))
+            }
+            new = replace(
+                known, steps={**known.steps, **files["steps"]}, deltas={**known.deltas, **files["instances"]}, **changes
+            )
+            return self._commit(machine, known, new)
+
+    def _write(self, machine: str, kind: str, rows: Sequence[Sequence[Any]]) -> dict[str, int]:
+        """Write rows as a new file."""
+        if not rows:
+            return {}
+        draft = self.folder(machine) / f"{kind}-{secrets.token_hex(6)}.tmp"
+        types = ", ".join(f"{quote(name)}: {quote(type)}" for name, type in COLUMNS[kind].items())
+        names = (f"coalesce({n}, '') AS {n}" if t == "VARCHAR" else n for n, t in COLUMNS[kind].items())
+        try:
+            with draft.open("w", encoding="utf-8", errors="replace", newline="") as output:
+                csv.writer(output, quoting=csv.QUOTE_MINIMAL, lineterminator="\n").writerows(rows)
+            source = (
+                f"read_csv({quote(str(draft))}, header=false, auto_detect=false, delim=',', quote='\"', escape='\"', "
+                f"new_line='\\n', max_line_size={64 * 1024 * 1024}, parallel=false, columns={{{types}}})"
+            )
+            return self._copy(machine, kind, f"SELECT {', '.join(names)} FROM {source}")
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _copy(self, machine: str, kind: str, query: str) -> dict[str, int]:
+        """Write the rows of a query as a new file, synced."""
+        name = f"{kind}-{secrets.token_hex(6)}.parquet"
+        path = self.folder(machine) / name
+        sql = f"COPY ({query} ORDER BY {ORDER[kind]}) TO {quote(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+        try:
+            ((count,),) = self._cursor().execute(sql).fetchall()
+            _sync(path)
+        except BaseException:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            raise
+        return {name: count} if count else {}
+
+    def _commit(self, machine: str, known: Manifest, new: Manifest) -> Manifest:
+        folder, new = self.folder(machine), replace(new, generation=known.generation + 1)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if self.manifest(machine).generation != known.generation:
+                raise StoreUnavailable(f"another process changed the facts of {machine}; this batch was not added")
+            draft = folder / f"{MANIFEST}.draft"
+            draft.write_text(json.dumps(asdict(new)), encoding="utf-8")
+            _sync(draft)
+            draft.replace(folder / MANIFEST)
+            _sync(folder)
+        return new
+
+    def compact(self, machine: str, *, now: float | None = None) -> bool:
+        """Merge small files, and remove those that no reader needs; tell whether anything was merged."""
+        now = time.time() if now is None else now
+        with _reporting(self.folder(machine)):
+            known = self.manifest(machine)
+            new = self._merge_steps(machine, self._merge_instances(machine, known, now), now)
+            kept = {name: since for name, since in new.old.items() if now - since < GRACE}
+            if new != known or kept != known.old:
+                new = self._commit(machine, known, replace(new, old=kept))
+                self._clean(machine, new)
+        return new.steps != known.steps or new.deltas != known.deltas
+
+    def _merge_steps(self, machine: str, known: Manifest, now: float) -> Manifest:
+        classes: dict[int, list[str]] = {}
+        for name, rows in known.steps.items():
+            if rows < LARGEST:
+                classes.setdefault(len(f"{rows:o}"), []).append(name)  # octal: a class holds sizes up to FAN times
+        some = next((names for names in classes.values() if len(names) >= FAN), None)
+        if some is None:
+            return known
+        merged = self._copy(machine, "steps", f"SELECT * FROM {self._table(machine, 'steps', some)}")
+        left = {name: rows for name, rows in known.steps.items() if name not in some}
+        return replace(known, steps={**left, **merged}, old={**known.old, **dict.fromkeys(some, now)})
+
+    def _merge_instances(self, machine: str, known: Manifest, now: float) -> Manifest:
+        is_large = sum(known.deltas.values()) > max(MOST_DELTA, sum(known.base.values()) // 5)
+        if not is_large and len(known.deltas) < FAN:
+            return known
+        used = replace(known, base=known.base if is_large else {})
+        merged = self._copy(machine, "instances", f"SELECT * FROM {self._instances(machine, used)}")
+        old = {**known.old, **dict.fromkeys([*known.deltas, *used.base], now)}
+        return replace(known, base=merged, deltas={}, old=old) if is_large else replace(known, deltas=merged, old=old)
+
+    def _clean(self, machine: str, known: Manifest) -> None:
+        """Remove files that the manifest does not name and that nobody writes any more."""
+        named = {*known.steps, *known.base, *known.deltas, *known.old}
+        for path in [*self.folder(machine).glob("*.parquet"), *self.folder(machine).glob("*.tmp")]:
+            with suppress(FileNotFoundError):
+                if path.name not in named and time.time() - path.stat().st_mtime > GRACE:
+                    path.unlink()
+
+    def erase(self, machine: str, instance: str) -> int:
+        """Write the files anew, without an instance, and remove the old ones; return how many steps went."""
+        known = self.manifest(machine)
+        numbers = [n for (n,) in self.ask(machine, "SELECT n FROM {instances} WHERE instance = ?", values=[instance])]
+        if not numbers:
+            return 0
+        doomed = f"n IN ({', '.join(map(str, numbers))})"
+        with _reporting(self.folder(machine)):
+            steps = self._copy(machine, "steps", f"SELECT * FROM {self._steps(machine, known)} WHERE NOT {doomed}")
+            rows = f"SELECT * FROM {self._instances(machine, known)} WHERE NOT {doomed}"
+            base = self._copy(machine, "instances", rows)
+            new = self._commit(machine, known, replace(known, steps=steps, base=base, deltas={}, old={}))
+            for name in {*known.steps, *known.base, *known.deltas, *known.old}:
+                (self.folder(machine) / name).unlink(missing_ok=True)
+        return known.count - new.count
+
+
+def get_store() -> Store:
+    """Return the store of this installation. Raises InsightOff where it has none."""
+    if conf.INSIGHT is None:
+        raise InsightOff('insight is off: set SIGNALBOX["INSIGHT"] to a folder that workers and web processes share')
+    if missing := extras.list_missing("insight"):
+        raise InsightOff(extras.explain("insight", "insight", missing))
+    return _open(conf.INSIGHT)
+
+
+@functools.lru_cache(maxsize=4)
+def _open(folder: Path) -> Store:
+    return Store(folder)
+
+
+def quote(text: str) -> str:
+    """Return a text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _connect(folder: Path) -> duckdb.DuckDBPyConnection:
+    """Open a database in memory that reads and writes below the folder, and nowhere else."""
+    import duckdb
+
+    folder.mkdir(parents=True, exist_ok=True)
+    spill = folder / ".spill"
+    options: dict[str, Any] = {
+        "threads": THREADS, "memory_limit": MEMORY, "temp_directory": str(spill), "preserve_insertion_order": False,
+        "autoinstall_known_extensions": False, "autoload_known_extensions": False,
+    }  # fmt: skip
+    connection = duckdb.connect(config=options)
+    connection.execute(f"SET allowed_directories = [{quote(f'{folder}{os.sep}')}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _reporting(path: Path) -> Iterator[None]:
+    """Raise StoreUnavailable in place of what the system or DuckDB say of a file."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreUnavailable(f"{path}: {error.strerror or error}") from error
+    except Exception as error:
+        if type(error).__module__ not in ("duckdb", "_duckdb"):
+            raise
+        raise StoreUnavailable(
+            f"the facts in {path} cannot be read or written: {str(error).splitlines()[0]}"
+        ) from error
