@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 
 from django import forms
+from django.http import HttpRequest
+from django.urls import reverse
 
-from dashboard.webhooks.forms import ReceiverForm, split_words
+from dashboard.webhooks.forms import ReceiverForm
 from machines.alarms import routes
 from machines.alarms.alarm import KINDS, SEVERITIES
 from machines.alarms.models import KEY_LENGTH
 from machines.engine.limits import MAX_NAME
 from machines.instances.forms import REASON_LIMIT, PageForm
-from machines.models import AlarmEvent, AlarmRoute
+from machines.models import AlarmEvent
 from machines.webhooks import management
 
 DURATIONS = [
@@ -31,6 +33,9 @@ DURATIONS = [
 class KeyForm(PageForm):
     key = forms.CharField(max_length=KEY_LENGTH)
 
+    def arguments(self) -> dict[str, Any]:
+        return self.cleaned_data
+
 
 class OwnerForm(KeyForm):
     """``owner``: blank gives the alarm up."""
@@ -42,14 +47,24 @@ class SnoozeForm(KeyForm):
     minutes = forms.ChoiceField(label="for", choices=DURATIONS)
     reason = forms.CharField(max_length=REASON_LIMIT)
 
-    @property
-    def duration(self) -> timedelta:
-        return timedelta(minutes=int(self.cleaned_data["minutes"]))
+    def arguments(self) -> dict[str, Any]:
+        minutes = int(self.cleaned_data.pop("minutes"))
+        return self.cleaned_data | {"duration": timedelta(minutes=minutes)}
+
+
+FORMS = {
+    "acknowledge": (KeyForm, "Acknowledged"),
+    "assign": (OwnerForm, "Owner saved"),
+    "snooze": (SnoozeForm, "Snoozed"),
+    "wake": (KeyForm, "Snooze ended"),
+}
+"""Action -> its form, and what is said of it."""
 
 
 class RouteForm(ReceiverForm):
-    """Takes lists with commas. ``machines.alarms.routes`` checks the rest. ``written``: of a route that has an address,
-    which stays where the field is blank."""
+    """``written``: of a route that has an address, which stays where the field is blank."""
+
+    noun, lists = "route", ("machines", "kinds")
 
     name = forms.CharField(label="name", max_length=management.LONGEST_NAME)
     url = forms.CharField(
@@ -85,20 +100,14 @@ class RouteForm(ReceiverForm):
     )
 
     def __init__(self, *args: Any, written: bool = False, **more: Any) -> None:
-        super().__init__(*args, auto_id="route-%s", **more)
+        super().__init__(*args, **more)
         if written:
             self.fields["url"].required = False
             self.fields["url"].help_text = "blank: the address stays as it is; it is not shown again"
 
     @classmethod
-    def of(cls, route: AlarmRoute) -> RouteForm:
-        held = {name: getattr(route, name) for name in routes.DEFAULTS} | {"name": str(route)}
-        texts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in held.items()}
-        return cls(written=True, initial=texts)
-
-    def arguments(self) -> dict[str, Any]:
-        given = {name: value for name, value in self.cleaned_data.items() if name != "url" or value}
-        return given | {name: split_words(given[name]) for name in ("machines", "kinds")}
+    def blank(cls, request: HttpRequest) -> Self:
+        return cls(initial={"link": request.build_absolute_uri(reverse("signalbox:alarms"))})
 
 
 class AlarmFilter(PageForm):

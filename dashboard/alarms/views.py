@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -25,12 +24,10 @@ from machines.people.actor import Actor
 from machines.people.errors import TooFast
 from machines.statistics.present import present
 
-from .forms import DURATIONS, AlarmFilter, HistoryFilter, KeyForm, OwnerForm, SnoozeForm
+from .forms import DURATIONS, FORMS, AlarmFilter, HistoryFilter
 from .queries import collect_alarms
 
 SIZE = 50  # events on a page
-Act = Callable[[Actor, Any], Alarm]
-"""Does what a valid form says."""
 
 
 @require("view")
@@ -100,18 +97,20 @@ def show_history(request: HttpRequest) -> HttpResponse:
     return render_page(request, "signalbox/alarms/history.html", context)
 
 
-def _make_view(action: str, make: type[forms.Form], act: Act, message: str) -> View:
+def _make_view(name: str) -> View:
     """Make the view of one action. It returns to the page that its form stands on."""
+    make, message = FORMS[name]
 
-    @answer_form("alarms", "operate", action, refused=(UnknownAlarm, TooFast))
+    @answer_form("alarms", "operate", f"alarm.{name}", refused=(UnknownAlarm, TooFast))
     def view(request: HttpRequest) -> str | HttpResponse:
         form, key = make(request.POST), request.POST.get("key", "")
         if not form.is_valid():
             return _refuse(request, key, _describe(form))
         try:
-            return message.format(alarm=act(Actor.of(request), form))
+            alarm: Alarm = getattr(alarms, name)(Actor.of(request), **form.arguments())
         except BadAlarmInput as error:
             return _refuse(request, key, f"{error.message} ({error.code})")
+        return f"{message}: {alarm.text}"
 
     return view
 
@@ -124,25 +123,4 @@ def _refuse(request: HttpRequest, key: str, mistake: str) -> HttpResponse:
     return _render_page(request, {"severity": "", "machine": ""}, mistake=mistake, key=key, status=400)
 
 
-def _assign(actor: Actor, form: Any) -> Alarm:
-    return alarms.assign(actor, form.cleaned_data["key"], form.cleaned_data["owner"].strip())
-
-
-def _snooze(actor: Actor, form: Any) -> Alarm:
-    return alarms.snooze(actor, form.cleaned_data["key"], form.duration, reason=form.cleaned_data["reason"])
-
-
-acknowledge = _make_view(
-    "alarm.acknowledge",
-    KeyForm,
-    lambda actor, form: alarms.acknowledge(actor, form.cleaned_data["key"]),
-    "Acknowledged: {alarm.text}",
-)
-assign = _make_view("alarm.assign", OwnerForm, _assign, "Owner saved: {alarm.text}")
-snooze = _make_view("alarm.snooze", SnoozeForm, _snooze, "Snoozed: {alarm.text}")
-wake = _make_view(
-    "alarm.wake",
-    KeyForm,
-    lambda actor, form: alarms.wake(actor, form.cleaned_data["key"]),
-    "Snooze ended: {alarm.text}",
-)
+ACTION_VIEWS = {name: _make_view(name) for name in FORMS}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
+from dashboard.shared.form_views import list_action_paths
+
 from . import views
 
 APPROVAL = "approvals/<int:id>/"
@@ -11,7 +13,5 @@ APPROVAL = "approvals/<int:id>/"
 urlpatterns = [
     path("approvals/", views.show_all, name="approvals"),
     path(APPROVAL, views.show, name="approval"),
-    path(f"{APPROVAL}approve/", views.approve, name="approval-approve"),
-    path(f"{APPROVAL}decline/", views.decline, name="approval-decline"),
-    path(f"{APPROVAL}withdraw/", views.withdraw, name="approval-withdraw"),
+    *list_action_paths(APPROVAL, "approval-", views.ACTION_VIEWS),
 ]

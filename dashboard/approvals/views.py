@@ -109,6 +109,4 @@ def _get_request(actor: Actor, id: int, action: str = "") -> Approval:
         raise Http404(str(error)) from error
 
 
-approve = _make_view("approve")
-decline = _make_view("decline")
-withdraw = _make_view("withdraw")
+ACTION_VIEWS = {name: _make_view(name) for name in ("approve", "decline", "withdraw")}

@@ -181,12 +181,13 @@ SUCCESS = {
     "resume": "Resumed",
     "retry": "Retrying from the failure",
     "stop": "Stopped",
-    "remove": "A worker removes it with its results",
 }
 
 
-def _make_view(name: str, action: str) -> View:
-    @answer_form("bulk", "operate", action, refused=(NotNow, errors.Suspended), target="id")
+def _make_view(name: str) -> View:
+    action = "resume" if name == "retry" else name
+
+    @answer_form("bulk", "operate", f"bulk.{action}", refused=(NotNow, errors.Suspended), target="id")
     def view(request: HttpRequest, id: str) -> str:
         getattr(services, name)(Actor.of(request), id)
         return SUCCESS[name]
@@ -198,7 +199,7 @@ def _make_view(name: str, action: str) -> View:
 def remove(request: HttpRequest, id: str) -> HttpResponse:
     """Remove the bulk action and show the list that it is leaving."""
     services.remove(Actor.of(request), id)
-    messages.success(request, SUCCESS["remove"])
+    messages.success(request, "A worker removes it with its results")
     return redirect("signalbox:bulk-list")
 
 
@@ -231,11 +232,7 @@ def results(request: HttpRequest, id: str) -> HttpResponseBase:
     return stream_csv(export, list_lines(COLUMNS, export.count(pages)), f"bulk-{id}.csv")
 
 
-run = _make_view("run", "bulk.run")
-pause = _make_view("pause", "bulk.pause")
-resume = _make_view("resume", "bulk.resume")
-retry = _make_view("retry", "bulk.resume")
-stop = _make_view("stop", "bulk.stop")
+ACTION_VIEWS = {name: _make_view(name) for name in SUCCESS} | {"remove": remove, "rate": rate, "again": again}
 
 
 SIZE = 50  # bulk actions on a page

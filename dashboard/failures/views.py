@@ -125,4 +125,4 @@ def _run(actor: Actor, id: int, name: str, given: dict[str, Any]) -> str:
     return SUCCESS[name]
 
 
-assign, mute, resolve, reopen, redrive, skip, stop = (_make_view(name) for name in FORMS)
+ACTION_VIEWS = {name: _make_view(name) for name in FORMS}

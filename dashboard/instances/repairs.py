@@ -189,12 +189,4 @@ def _render_page(request: HttpRequest, repair: Repair, *, status: int | None = N
     return render_page(request, "signalbox/instances/repair.html", context, status=status)
 
 
-force = _make_view("force")
-edit = _make_view("edit")
-reset = _make_view("reset")
-suspend = _make_view("suspend")
-resume = _make_view("resume")
-retry = _make_view("retry")
-skip = _make_view("skip")
-cancel = _make_view("cancel")
-delete = _make_view("delete")
+ACTION_VIEWS = {name: _make_view(name) for name in REPAIR_KINDS}

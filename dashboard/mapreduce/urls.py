@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from dashboard.shared.form_views import list_action_paths
 
 from . import views
 
 RUNS = "machines/<name:machine>/runs/<instance:id>/"
 
 urlpatterns = [
-    path(f"{RUNS}retry/", views.retry, name="run-retry"),
-    path(f"{RUNS}remove/", views.remove, name="run-remove"),
+    *list_action_paths(RUNS, "run-", views.ACTION_VIEWS),
 ]

@@ -25,5 +25,4 @@ def _make_view(name: str) -> View:
     return view
 
 
-retry = _make_view("retry")
-remove = _make_view("remove")
+ACTION_VIEWS = {name: _make_view(name) for name in SUCCESS}

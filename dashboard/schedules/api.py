@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest
@@ -11,7 +10,6 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of, engine_key
 from dashboard.api.framework.schemas import Body, Data, Items, Out, Why
-from machines.people.actor import Actor
 from machines.schedules import Row, describe_run, describe_time, queries
 from machines.schedules import actions as schedules
 
@@ -153,36 +151,26 @@ def remove_schedule(request: HttpRequest, name: str) -> dict[str, str]:
     return {"name": name}
 
 
-def _make_camel(verb: str) -> str:
-    first, *others = verb.split("-")
-    return first + "".join(word.title() for word in others)
-
-
-def _declare(verb: str, summary: str, about: str, act: Callable[[Actor, HttpRequest, str, str], Row]) -> None:
+def _declare(verb: str, summary: str, about: str) -> None:
     def operation(request: HttpRequest, name: str, body: ScheduleReason) -> dict[str, Any]:
-        return act(actor_of(request), request, name, body.reason).as_dict()
+        key = {"key": engine_key(request)} if verb == "run" else {}
+        row: Row = getattr(schedules, verb)(actor_of(request), name, reason=body.reason, **key)
+        return row.as_dict()
 
-    operation.__doc__ = about
+    operation.__name__, operation.__doc__ = f"{verb}_schedule", about
     group.post(
-        f"{SCHEDULE}/{verb}", id=f"{_make_camel(verb)}Schedule", right="operate", answers=ScheduleOut, summary=summary,
+        f"{SCHEDULE}/{verb.replace('_', '-')}", right="operate", answers=ScheduleOut, summary=summary,
         example={"reason": "the printer is away"},
     )(operation)  # fmt: skip
 
 
+_declare("pause", "Pause a schedule", "Nothing is due until it is resumed; what is under way ends.")
 _declare(
-    "pause", "Pause a schedule", "Nothing is due until it is resumed; what is under way ends.",
-    lambda actor, request, name, reason: schedules.pause(actor, name, reason=reason),
-)  # fmt: skip
+    "resume", "Resume a schedule", "Occurrences are planned from now on: what was planned meanwhile is not made up."
+)
 _declare(
-    "resume", "Resume a schedule", "Occurrences are planned from now on: what was planned meanwhile is not made up.",
-    lambda actor, request, name, reason: schedules.resume(actor, name, reason=reason),
-)  # fmt: skip
-_declare(
-    "take-over", "Take a schedule over",
+    "take_over",
+    "Take a schedule over",
     "It runs in the caller's name from now on, and goes on where it was paused. It takes the rights to make it.",
-    lambda actor, request, name, reason: schedules.take_over(actor, name, reason=reason),
-)  # fmt: skip
-_declare(
-    "run", "Run it once now", "Also while it is paused.",
-    lambda actor, request, name, reason: schedules.run(actor, name, reason=reason, key=engine_key(request)),
-)  # fmt: skip
+)
+_declare("run", "Run it once now", "Also while it is paused.")

@@ -4,8 +4,7 @@ the work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -172,36 +171,26 @@ def _is_taken(request: HttpRequest, name: str) -> bool:
     return True
 
 
-def _make_view(verb: str, message: str, act: Callable[[Actor, HttpRequest, str], Any]) -> View:
+SUCCESS = {
+    "pause": "Paused: nothing is due until it is resumed",
+    "resume": "Resumed: the next runs are planned from now on",
+    "take_over": "Taken over: it runs in your name",
+    "run": "Running once now; the history shows the result",
+}
+
+
+def _make_view(verb: str) -> View:
     @answer_form("schedule", "operate", f"schedule.{verb}", refused=(SignalboxError,), target="name")
     def view(request: HttpRequest, name: str) -> str:
-        act(Actor.of(request), request, name)
-        return message
+        key = {"key": request.POST.get("key") or None} if verb == "run" else {}
+        getattr(services, verb)(Actor.of(request), name, reason=_read_reason(request), **key)
+        return SUCCESS[verb]
 
     return view
 
 
 def _read_reason(request: HttpRequest) -> str:
     return request.POST.get("reason", "").strip()
-
-
-def _run(actor: Actor, request: HttpRequest, name: str) -> None:
-    services.run(actor, name, reason=_read_reason(request), key=request.POST.get("key") or None)
-
-
-pause = _make_view(
-    "pause", "Paused: nothing is due until it is resumed",
-    lambda actor, request, name: services.pause(actor, name, reason=_read_reason(request)),
-)  # fmt: skip
-resume = _make_view(
-    "resume", "Resumed: the next runs are planned from now on",
-    lambda actor, request, name: services.resume(actor, name, reason=_read_reason(request)),
-)  # fmt: skip
-take_over = _make_view(
-    "take_over", "Taken over: it runs in your name",
-    lambda actor, request, name: services.take_over(actor, name, reason=_read_reason(request)),
-)  # fmt: skip
-run = _make_view("run", "Running once now; the history shows the result", _run)
 
 
 @answer_form("schedule", "operate", "schedule.backfill", target="name")
@@ -228,3 +217,6 @@ def remove(request: HttpRequest, name: str) -> HttpResponse:
     services.remove(Actor.of(request), name, reason=_read_reason(request))
     messages.success(request, f"{name} removed with its history; jobs and instances of its runs stay")
     return redirect("signalbox:schedules")
+
+
+ACTION_VIEWS = {verb: _make_view(verb) for verb in SUCCESS} | {"change": change, "backfill": backfill, "remove": remove}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import redirect
+from django.urls import URLPattern, path
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from machines.approvals import actions as approvals
@@ -63,6 +64,12 @@ def answer_form(
         return view
 
     return decorate
+
+
+def list_action_paths(address: str, prefix: str, actions: Mapping[str, View]) -> list[URLPattern]:
+    """Return the addresses of the actions on what a page shows, named by the prefix and the action."""
+    words = {name.replace("_", "-"): view for name, view in actions.items()}
+    return [path(f"{address}{name}/", view, name=f"{prefix}{name}") for name, view in words.items()]
 
 
 def go_back(request: HttpRequest, page: str, *names: Any) -> HttpResponse:

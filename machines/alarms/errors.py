@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from machines.engine import BadInput
 from machines.engine.errors import LookupFailed
+from machines.webhooks.errors import BadReceiver
 
 
 class UnknownAlarm(LookupFailed):
@@ -22,15 +23,10 @@ class BadAlarmInput(BadInput):
     code = "SB661"
 
 
-class BadRoute(BadInput):
-    """``field``: the one of a route that does not fit."""
+class BadRoute(BadReceiver):
+    """A field of a route does not fit."""
 
     code = "SB662"
-    shown = ("field",)
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
 
 
 class UnknownRoute(LookupFailed):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -24,7 +25,6 @@ from machines.audit.models import shown_address
 from machines.conf import conf, mark_environment, table
 from machines.conf.database import prepare_check
 from machines.conf.project import TAG, WORKER_TAG
-from machines.engine.limits import check_machine_name
 from machines.people.actor import Actor
 from machines.webhooks import apprise_post, management
 from machines.webhooks.addresses import check_address
@@ -92,12 +92,14 @@ def change(actor: Actor, id: int, **fields: Any) -> AlarmRoute:
     return _update(actor, id, fields)
 
 
-def switch(actor: Actor, id: int, active: bool) -> AlarmRoute:
-    """Pause a route, or have it send again: then what stands and was not sent yet."""
-    with _change(actor, "route.change", id) as (route, entry):
-        entry.note(active=active)
-        Webhook.objects.filter(pk=route.receiver.pk).update(active=active, stopped="", failures=0, rest_until=None)
-        return get(actor, id)
+def pause(actor: Actor, id: int) -> AlarmRoute:
+    """Pause a route: nothing is sent to it."""
+    return _switch(actor, id, False)
+
+
+def resume(actor: Actor, id: int) -> AlarmRoute:
+    """Have a route send again: what stands and was not sent yet."""
+    return _switch(actor, id, True)
 
 
 def rotate(actor: Actor, id: int) -> tuple[AlarmRoute, str]:
@@ -135,6 +137,13 @@ def redeliver(actor: Actor, id: int, delivery: int) -> Delivery:
         entry.name(target=route.receiver.name)
         entry.note(delivery=delivery)
         return management.resend(route.receiver, delivery)
+
+
+def _switch(actor: Actor, id: int, active: bool) -> AlarmRoute:
+    with _change(actor, "route.change", id) as (route, entry):
+        entry.note(active=active)
+        Webhook.objects.filter(pk=route.receiver.pk).update(active=active, stopped="", failures=0, rest_until=None)
+        return get(actor, id)
 
 
 @contextmanager
@@ -212,13 +221,6 @@ def _list_facts(route: AlarmRoute) -> dict[str, Any]:
 # What fits
 
 
-def _check_name(name: Any) -> str:
-    name = name.strip() if isinstance(name, str) else ""
-    if not 0 < len(name) <= management.LONGEST_NAME or not name.isprintable():
-        raise BadRoute("name", f"enter a name of 1 to {management.LONGEST_NAME} visible characters")
-    return name
-
-
 def _check_url(url: Any) -> str:
     """Check an address: one that is posted to as a webhook's, any other by apprise."""
     if isinstance(url, str) and apprise_post.is_apprise(url):
@@ -237,24 +239,11 @@ def _check_severity(severity: Any) -> str:
     return str(severity)
 
 
-def _check_machines(given: Any) -> list[str]:
-    for name in (found := _check_texts("machines", given)):
-        if (why := check_machine_name(name)) is not None:
-            raise BadRoute("machines", f"the name {name!r:.80} {why}")
-    return found
-
-
 def _check_kinds(given: Any) -> list[str]:
-    for kind in (found := _check_texts("kinds", given)):
+    for kind in (found := management.check_texts("kinds", given, BadRoute)):
         if kind not in KINDS:
             raise BadRoute("kinds", f"there is no kind {kind!r:.40}; there are {', '.join(KINDS)}")
     return found
-
-
-def _check_texts(field: str, given: Any) -> list[str]:
-    if isinstance(given, str) or not isinstance(given, Iterable) or not all(isinstance(one, str) for one in given):
-        raise BadRoute(field, f"{field} is a list of texts")
-    return list(dict.fromkeys(given))
 
 
 def _check_hours(text: Any) -> str:
@@ -288,8 +277,9 @@ def _check_link(link: Any) -> str:
 
 
 CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "name": _check_name, "url": _check_url, "severity": _check_severity, "machines": _check_machines,
-    "kinds": _check_kinds, "hours": _check_hours, "zone": _check_zone, "after": _check_after, "link": _check_link,
+    "name": partial(management.check_name, refusal=BadRoute), "url": _check_url, "severity": _check_severity,
+    "machines": partial(management.check_machines, refusal=BadRoute), "kinds": _check_kinds, "hours": _check_hours,
+    "zone": _check_zone, "after": _check_after, "link": _check_link,
 }  # fmt: skip
 
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 from machines.engine import BadInput, LookupFailed
 
 
-class BadWebhook(BadInput):
+class BadReceiver(BadInput):
     """``field``: the one that does not fit."""
 
-    code = "SB445"
     shown = ("field",)
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+class BadWebhook(BadReceiver):
+    """A field of a webhook does not fit."""
+
+    code = "SB445"
 
 
 class UnknownWebhook(LookupFailed):

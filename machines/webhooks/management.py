@@ -21,7 +21,7 @@ from machines.people.actor import Actor
 
 from . import consumer_group, fan_out, message_body
 from .addresses import check_address
-from .errors import BadWebhook, UnknownWebhook
+from .errors import BadReceiver, BadWebhook, UnknownWebhook
 from .models import Delivery, LogGap, Webhook
 from .signing import new_secret
 
@@ -194,13 +194,8 @@ def _save(webhook: Webhook) -> None:
 
 def _check_fields(*, name: Any, url: Any, machines: Any, types: Any) -> dict[str, Any]:
     """Return what a webhook is made of, checked. Raises BadWebhook for the first that does not fit."""
-    name = name.strip() if isinstance(name, str) else ""
-    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        raise BadWebhook("name", f"enter a name of 1 to {LONGEST_NAME} visible characters")
-    machines, types = _check_texts("machines", machines), _check_texts("types", types)
-    for machine in machines:
-        if (why := check_machine_name(machine)) is not None:
-            raise BadWebhook("machines", f"the name {machine!r:.80} {why}")
+    name, types = check_name(name, BadWebhook), check_texts("types", types, BadWebhook)
+    machines = check_machines(machines, BadWebhook)
     if not types or len(types) > MOST_TYPES or any(not 0 < len(type) <= LONGEST_TYPE for type in types):
         raise BadWebhook("types", f"1 to {MOST_TYPES} types, of 1 to {LONGEST_TYPE} characters each; * is any of them")
     if not all(type.isprintable() for type in types):  # a NUL no database takes, and nobody would see why
@@ -210,10 +205,21 @@ def _check_fields(*, name: Any, url: Any, machines: Any, types: Any) -> dict[str
     return {"name": name, "url": str(check_address(url)), "machines": machines, "types": types}
 
 
-def _check_texts(field: str, given: Any) -> list[str]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise BadWebhook(field, f"{field} is a list of texts")
-    found = list(dict.fromkeys(given))
-    if any(not isinstance(text, str) for text in found):
-        raise BadWebhook(field, f"{field} is a list of texts")
+def check_name(name: Any, refusal: type[BadReceiver]) -> str:
+    name = name.strip() if isinstance(name, str) else ""
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        raise refusal("name", f"enter a name of 1 to {LONGEST_NAME} visible characters")
+    return name
+
+
+def check_machines(given: Any, refusal: type[BadReceiver]) -> list[str]:
+    for name in (found := check_texts("machines", given, refusal)):
+        if (why := check_machine_name(name)) is not None:
+            raise refusal("machines", f"the name {name!r:.80} {why}")
     return found
+
+
+def check_texts(field: str, given: Any, refusal: type[BadReceiver]) -> list[str]:
+    if isinstance(given, str) or not isinstance(given, Iterable) or not all(isinstance(one, str) for one in given):
+        raise refusal(field, f"{field} is a list of texts")
+    return list(dict.fromkeys(given))

@@ -250,10 +250,10 @@ def test_it_takes_the_right_on_every_machine_and_leaves_entries(route, actor_of,
         with pytest.raises(Forbidden):
             refused()
     routes.change(boss, made.pk, after=30, kinds=["dead"])
-    routes.switch(boss, made.pk, False)
+    routes.pause(boss, made.pk)
     with pytest.raises(BadRoute, match="resume it first"):
         routes.test(boss, made.pk)
-    routes.switch(boss, made.pk, True)
+    routes.resume(boss, made.pk)
     old = made.receiver.secret
     assert routes.rotate(boss, made.pk)[1] != old
     routes.redeliver(boss, made.pk, routes.test(boss, made.pk).pk)

@@ -81,7 +81,7 @@ def test_everything_else_is_done_from_its_page_and_stands_in_the_audit(client, h
     assert "Not done" in client.post(f"{address}test/", follow=True).content.decode()
     client.post(f"{address}resume/")
     assert re.search("whsec_[^<]+", client.post(f"{address}rotate/").content.decode()).group() != webhook.secret
-    assert "enter the webhook" in client.post(f"{address}delete/", follow=True).content.decode()
+    assert "enter the name of the webhook" in client.post(f"{address}delete/", follow=True).content.decode()
     assert client.post(f"{address}delete/", {"name": "second"}).status_code == 302
     assert Webhook.objects.count() == Delivery.objects.count() == 0
     acts = list(AuditEntry.objects.order_by("id").values_list("action", "outcome", "target"))
