@@ -13,8 +13,9 @@ from typing import Any
 from machines.engine import Engine, LeaseLost, SignalboxError
 from machines.engine import Job as TakenJob
 from machines.engine.storage import Storage
+from machines.worker.execution.bundles import read_outcomes
 from machines.worker.failure import format_error, format_trace, list_bases
-from machines.worker.job import Job
+from machines.worker.job import HandBack, Job
 from machines.worker.registry import ForeignJob, Handler, Registry, discover, handlers
 
 from .assertions import list_jobs
@@ -29,8 +30,8 @@ MOST_JOBS = 1000  # taken from a queue to find one of them
 @dataclass(frozen=True, slots=True)
 class JobRun:
     """One attempt of a job. ``outcome``: "completed", "delayed" (it failed and is tried again), "dead" (it failed for
-    the last time) or "lost" (the job was withdrawn or its lease ended meanwhile). ``error``: what its handler raised,
-    or how the machine refused its result; ``result``: what its handler returned."""
+    the last time), "lost" (the job was withdrawn or its lease ended meanwhile) or "handed back". ``error``: what its
+    handler raised, or how the machine refused its result; ``result``: what its handler returned."""
 
     job: TakenJob
     outcome: str
@@ -104,6 +105,9 @@ class JobRunner:
             result = _call(handler, job)
         except LeaseLost as error:
             return self._fail(job, error) if error.job != taken.id else JobRun(taken, "lost", error=error)
+        except HandBack as error:
+            self._engine.hand_back(taken, delay=int(error.seconds * 1000))
+            return JobRun(taken, "handed back", error=error)
         except (Exception, SystemExit) as error:
             return self._fail(job, _leave_out_own_frames(error))
         try:
@@ -165,8 +169,17 @@ def _call(handler: Handler, job: Job) -> Any:
     """Call a handler. A coroutine runs on an event loop of its own; in a Django project the code that it runs by
     ``sync_to_async`` uses this thread, and so the database connection of the test."""
     handler.check(job)
+    if handler.max_jobs:
+        (outcome,) = read_outcomes(handler, [job], _call_function(handler, [job]))
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+    return _call_function(handler, job)
+
+
+def _call_function(handler: Handler, given: Job | list[Job]) -> Any:
     if not handler.is_async:
-        return handler.function(job)
+        return handler.function(given)
     run = _run_coroutine
     if "django" in sys.modules:
         from asgiref.sync import async_to_sync
@@ -175,9 +188,9 @@ def _call(handler: Handler, job: Job) -> Any:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return run(handler.function)(job)
+        return run(handler.function)(given)
     with ThreadPoolExecutor(1) as pool:  # the test itself is a coroutine, whose loop is busy with this call
-        return pool.submit(_run_coroutine(handler.function), job).result()
+        return pool.submit(_run_coroutine(handler.function), given).result()
 
 
 def _run_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:

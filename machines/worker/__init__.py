@@ -11,7 +11,7 @@ Apps write ``from machines.worker import handler`` in their ``handlers.py``. The
 - ``reconnect_backoff``, ``reconnect``: while Redis is away, and after
 """
 
-from .job import Job, Timeout
+from .job import HandBack, Job, Timeout
 from .registry import HandlerError, handler
 
-__all__ = ["HandlerError", "Job", "Timeout", "handler"]
+__all__ = ["HandBack", "HandlerError", "Job", "Timeout", "handler"]

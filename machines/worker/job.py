@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from machines.engine import Job as TakenJob
 from machines.engine import errors
+
+if TYPE_CHECKING:
+    from .execution.bundles import Bundle
 
 # One for all jobs: each holds it for a few instructions, and a lock of its own for each costs more.
 _guard = threading.Lock()
@@ -19,6 +22,15 @@ MASK = "•••"
 
 class Timeout(Exception):
     """An attempt was not over by its deadline."""
+
+
+class HandBack(Exception):
+    """Raised by a handler that cannot run a job now: it is ready again after ``seconds``, and the attempt does not
+    count."""
+
+    def __init__(self, seconds: float = 5) -> None:
+        super().__init__(f"handed back for {seconds:g} s")
+        self.seconds = seconds
 
 
 class ProgressSink(Protocol):
@@ -46,6 +58,7 @@ class Job:
         "_secrets",
         "_why",
         "asked",
+        "bundle",
         "has_secrets",
         "taken",
         "writes",
@@ -66,6 +79,7 @@ class Job:
         self._plain: dict[str, Any] = {}
         self._secrets: set[str] = set()
         self.has_secrets = False  # whether anything was decrypted for the handler
+        self.bundle: Bundle | None = None  # the jobs that the same call of a handler runs
         self.asked = False  # whether Redis was asked to end it and gave no answer
         self.writes: list[tuple[str, Sequence[str | int]]] = []  # see write()
         self._ends = (time.monotonic() if began is None else began) + taken.timeout / 1000 if taken.timeout else None
@@ -133,6 +147,10 @@ class Job:
         for secret in sorted(self._secrets, key=len, reverse=True):
             text = text.replace(secret, MASK)
         return text
+
+    def join(self, bundle: Bundle, first: Job) -> None:
+        """Run this job together with others: what is stored of one conceals the secrets of all."""
+        self.bundle, self._secrets = bundle, first._secrets
 
     @property
     def attempt(self) -> int:

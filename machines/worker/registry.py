@@ -8,6 +8,10 @@
     def provision(job):          # or: async def provision(job)
         return {"ok": True}
 
+    @handler("index", max_jobs=100)
+    def index(jobs):             # a list; one outcome each
+        return [{"ok": True} for job in jobs]
+
 Finding the handlers: each installed app's ``handlers.py``, and modules that are named. Django is needed for apps only.
 """
 
@@ -22,6 +26,8 @@ from typing import Any, TypeVar
 from machines.engine import limits
 
 from .job import Job
+
+MOST_JOBS = 100  # of one call: as many as one take brings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,7 +44,7 @@ class ForeignJob(Exception):
 class Handler:
     """A registered function; ``where`` is its dotted path, for messages. ``queue``: whether queues of its name are for
     it. ``machine``: the only one whose jobs it takes, "" for jobs of any, beside machines whose names begin with
-    ``family``."""
+    ``family``. ``max_jobs``: the most jobs of one call, which then gets a list; 0 for calls with one job."""
 
     name: str
     function: Callable[..., Any]
@@ -47,6 +53,7 @@ class Handler:
     queue: bool = True
     machine: str = ""
     family: str = ""
+    max_jobs: int = 0
 
     def check(self, job: Job) -> None:
         """Raise ForeignJob for a job of a machine that it does not work for."""
@@ -65,16 +72,20 @@ class Registry:
         self._queues: set[tuple[str, str]] = set()
 
     def handler(
-        self, name: str, *, queue: bool = True, machine: str = "", family: str = ""
+        self, name: str, *, queue: bool = True, machine: str = "", family: str = "", max_jobs: int | None = None
     ) -> Callable[[Function], Function]:
         """Register a handler: ``name`` is what a definition's ``src`` says. The function itself stays as it is. With
         ``queue``, workers also listen to queues of that name. ``machine``: the only one whose jobs it takes; jobs of
-        others fail at once, but for machines whose names begin with ``family``."""
+        others fail at once, but for machines whose names begin with ``family``. With ``max_jobs``, 1 to 100, a call
+        gets a list of so many jobs of one queue at most, and returns the outcome of each, a result or an exception;
+        None stands for a list of None."""
         if (why := limits.check_handler_name(name)) is not None:
             raise HandlerError(f'a handler\'s name {why}; write @handler("name")')
+        if max_jobs is not None and (type(max_jobs) is not int or not 1 <= max_jobs <= MOST_JOBS):
+            raise HandlerError(f"max_jobs of the handler {name!r} is {max_jobs!r}, not a number from 1 to {MOST_JOBS}")
 
         def register(function: Function) -> Function:
-            self._add(_make_handler(name, function, queue, machine, family))
+            self._add(_make_handler(name, function, queue, machine, family, max_jobs or 0))
             return function
 
         return register
@@ -116,11 +127,13 @@ class Registry:
         return len(self._handlers)
 
 
-def _make_handler(name: str, function: Callable[..., Any], queue: bool, machine: str, family: str) -> Handler:
+def _make_handler(
+    name: str, function: Callable[..., Any], queue: bool, machine: str, family: str, max_jobs: int
+) -> Handler:
     call = getattr(function, "__call__", None)  # noqa: B004  an object whose __call__ is a coroutine function counts as async
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
     where = f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
-    return Handler(name, function, is_async, where, queue, machine, family)
+    return Handler(name, function, is_async, where, queue, machine, family, max_jobs)
 
 
 handlers = Registry()

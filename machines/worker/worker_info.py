@@ -12,6 +12,7 @@ from pathlib import Path
 from machines.engine import WorkerInfo
 from machines.engine.jobs.records import describe_lacking
 
+from .execution.bundles import Unit
 from .execution.completer import Counters
 from .execution.in_flight import InFlightJobs
 from .intake.served_queues import ServedQueues
@@ -33,7 +34,7 @@ class InfoBuilder:
         version: str,
         counters: Counters | None = None,
         status: Callable[[], str] = lambda: "working",
-        find_blocker: Callable[[], Job | None] = lambda: None,
+        find_blocker: Callable[[], Unit | None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._id = id

@@ -23,6 +23,10 @@ def sleepy(job: Job) -> str:
     return job.id
 
 
+def together(jobs: list[Job]) -> list[str]:
+    return [job.id for job in jobs]
+
+
 def fragile(job: Job) -> str:
     """Fails at first."""
     time.sleep(SHORT)
@@ -53,5 +57,6 @@ def registry(engine: Engine) -> Registry:
     found = Registry()
     for function in (quick, sleepy, fragile, lethal):
         found.handler(function.__name__)(function)
+    found.handler("together", max_jobs=20)(together)
     found.handler("stubborn")(stubborn(engine))
     return found

@@ -67,9 +67,9 @@ class Mischief:
             worker.finish()
 
 
-@pytest.mark.parametrize("limited", [0, LIMITED])
-def test_six_thousand_jobs_through_workers_killed_at_random(own_engine, workers, limited):
-    own_engine.publish(line("quick", "quick", lease=LEASE, limited=limited))
+@pytest.mark.parametrize(("src", "limited"), [("quick", 0), ("together", LIMITED)])
+def test_six_thousand_jobs_through_workers_killed_at_random(own_engine, workers, src, limited):
+    own_engine.publish(line(src, src, lease=LEASE, limited=limited))
     begin(own_engine, (f"i{number}" for number in range(INSTANCES)))
     mischief = Mischief(workers, 2 * INSTANCES)
     deadline = time.monotonic() + 200

@@ -14,7 +14,7 @@ from machines.catalog.redaction import MASK, Redactor
 from machines.engine import Engine, errors, tracing
 from machines.engine.storage import Storage
 from machines.worker.failure import format_error, format_trace, list_bases
-from machines.worker.job import Job
+from machines.worker.job import HandBack, Job
 from machines.worker.reconnect import Backoff, forget_connections
 from machines.worker.registry import ForeignJob
 
@@ -64,7 +64,7 @@ class Failure(NamedTuple):
     error: BaseException
 
 
-class HandBack(NamedTuple):
+class Return(NamedTuple):
     """``delay``: ms until another worker may take the job; ``outcome``: the counter it belongs to."""
 
     job: Job
@@ -72,7 +72,7 @@ class HandBack(NamedTuple):
     outcome: str
 
 
-End = Completion | Failure | HandBack
+End = Completion | Failure | Return
 
 
 OnFailure = Callable[[Job, BaseException, str], object]
@@ -120,17 +120,20 @@ class Completer:
         self._ends.put(Completion(job, result))
 
     def fail(self, job: Job, error: BaseException) -> None:
-        self._ends.put(Failure(job, error))
+        if isinstance(error, HandBack):
+            self._ends.put(Return(job, max(int(error.seconds * 1000), 0), "returned"))
+        else:
+            self._ends.put(Failure(job, error))
 
     def set_aside(self, job: Job) -> None:
         """Leave a job without a handler here to other workers."""
         log.warning("%s: no handler %r here; left for other workers", job, job.src)
-        self._ends.put(HandBack(job, MISSING_DELAY, "missing"))
+        self._ends.put(Return(job, MISSING_DELAY, "missing"))
 
     def hand_back(self, job: Job, why: str) -> None:
         """Return a job as if this worker had not taken it."""
         job.abandon(why)
-        self._ends.put(HandBack(job, 0, "returned"))
+        self._ends.put(Return(job, 0, "returned"))
 
     def forget(self, job: Job) -> None:
         """Drop a job whose end Redis no longer accepts."""
@@ -227,7 +230,7 @@ class Completer:
             self.fail(job, outcome)  # a result that is no JSON, or one that the machine refuses
         return False
 
-    def _report_end(self, end: Failure | HandBack) -> None:
+    def _report_end(self, end: Failure | Return) -> None:
         job = end.job
         try:
             outcome = self._report_failure(end) if isinstance(end, Failure) else self._report_hand_back(end)
@@ -305,6 +308,6 @@ class Completer:
         except errors.SignalboxError as error:
             log.warning("%s: its progress cannot be shown: %s", job, error)
 
-    def _report_hand_back(self, end: HandBack) -> str:
+    def _report_hand_back(self, end: Return) -> str:
         self._engine.hand_back(end.job.taken, delay=end.delay)
         return end.outcome

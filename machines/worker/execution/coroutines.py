@@ -12,10 +12,10 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from machines.worker.job import Job
 from machines.worker.registry import Handler
 
 from . import database_connections
+from .bundles import Unit
 from .in_flight import InFlightJobs
 
 log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ LAG = 0.25  # seconds without an answer after which the loop counts as blocked
 PROBE = 1.0  # seconds between two questions to a loop that answers
 HOPELESS = 60.0  # seconds without an answer after which a coroutine past its deadline is taken never to end
 
-Work = tuple[Handler, Job]
+Work = tuple[Handler, Unit]
 
 
 class Loop:
@@ -68,8 +68,8 @@ class Coroutines:
 
     def __init__(
         self,
-        process: Callable[[Handler, Job], Coroutine[Any, Any, None]],
-        abandon_unstarted: Callable[[Job], None],
+        process: Callable[[Handler, Unit], Coroutine[Any, Any, None]],
+        abandon_unstarted: Callable[[Unit], None],
         in_flight: InFlightJobs,
         on_exhausted: Callable[[], object],
         clock: Callable[[], float] = time.monotonic,
@@ -84,8 +84,8 @@ class Coroutines:
         self._loop = Loop()
         self._poll_loop: deque[Work] = deque()
         self._in_flight = in_flight
-        self._at: dict[Job, asyncio.Task[None]] = {}
-        self._left: set[Job] = set()
+        self._at: dict[Unit, asyncio.Task[None]] = {}
+        self._left: set[Unit] = set()
         self._tidying: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -101,9 +101,9 @@ class Coroutines:
     def waiting(self) -> int:
         return len(self._poll_loop)
 
-    def take_back(self, keep: int) -> list[Job]:
+    def take_back(self, keep: int) -> list[Unit]:
         """Give back the jobs nobody has begun with, but for the ``keep`` that come first."""
-        taken: list[Job] = []
+        taken: list[Unit] = []
         while len(self._poll_loop) > keep:
             try:
                 taken.append(self._poll_loop.pop()[1])
@@ -119,13 +119,13 @@ class Coroutines:
         asked = self._asked
         return asked is not None and self._clock() - asked >= LAG
 
-    def find_blocker(self) -> Job | None:
+    def find_blocker(self) -> Unit | None:
         """Return the job whose coroutine blocks the loop, where that is known."""
         if not self.is_blocked:
             return None
         with contextlib.suppress(Exception):  # another thread's current task: each Python has its own way to keep it
             task = asyncio.current_task(self._loop.loop)
-            return next((job for job, each in list(self._at.items()) if each is task), None)
+            return next((unit for unit, each in list(self._at.items()) if each is task), None)
         return None
 
     def probe(self) -> float | None:
@@ -142,11 +142,11 @@ class Coroutines:
             return LAG
         if now - asked < LAG:
             return asked + LAG - now
-        late = [job for job in list(self._at) if job.expired]
-        for job in late:
-            self._in_flight.stuck.add(job)
-            if job not in self._at:  # it ended meanwhile
-                self._in_flight.stuck.discard(job)
+        late = [unit for unit in list(self._at) if unit.expired]
+        for unit in late:
+            self._in_flight.stuck.add(unit)
+            if unit not in self._at:  # it ended meanwhile
+                self._in_flight.stuck.discard(unit)
         if late and now - asked >= HOPELESS:
             self._on_exhausted()
         return LAG
@@ -160,40 +160,40 @@ class Coroutines:
         self._asked, self._answered = None, self._clock()
         self._fill()
 
-    def leave_behind(self, job: Job) -> None:
-        """Leave a cancelled coroutine behind whose job's deadline is over."""
+    def leave_behind(self, unit: Unit) -> None:
+        """Leave a cancelled coroutine behind whose deadline is over."""
         loop = self._loop.loop
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(loop.call_later, MOMENT, self._leave, job)
+            loop.call_soon_threadsafe(loop.call_later, MOMENT, self._leave, unit)
 
-    def _leave(self, job: Job) -> None:
-        if job not in self._at:
+    def _leave(self, unit: Unit) -> None:
+        if unit not in self._at:
             return
-        self._in_flight.stuck.add(job)
+        self._in_flight.stuck.add(unit)
         if len(self._left) >= self._in_flight.most_stuck:
             self._on_exhausted()
             return
-        self._left.add(job)
-        self._in_flight.release(job)
+        self._left.add(unit)
+        self._in_flight.release(unit)
         self._fill()
 
     def _fill(self) -> None:
         while len(self._at) - len(self._left) < self._most:
             try:
-                handler, job = self._poll_loop.popleft()
+                handler, unit = self._poll_loop.popleft()
             except IndexError:
                 return
-            task = self._loop.loop.create_task(self._process(handler, job))
-            self._at[job] = task
-            task.add_done_callback(partial(self._finish, job))
-            job.on_loss(partial(self._loop.loop.call_soon_threadsafe, task.cancel))
+            task = self._loop.loop.create_task(self._process(handler, unit))
+            self._at[unit] = task
+            task.add_done_callback(partial(self._finish, unit))
+            unit.on_loss(partial(self._loop.loop.call_soon_threadsafe, task.cancel))
 
-    def _finish(self, job: Job, task: asyncio.Task[None]) -> None:
-        del self._at[job]
-        self._left.discard(job)
-        self._in_flight.stuck.discard(job)
-        if not job.ended:  # cancelled before its first step
-            self._abandon_unstarted(job)
+    def _finish(self, unit: Unit, task: asyncio.Task[None]) -> None:
+        del self._at[unit]
+        self._left.discard(unit)
+        self._in_flight.stuck.discard(unit)
+        if not unit.ended:  # cancelled before its first step
+            self._abandon_unstarted(unit)
         if database_connections.was_used():
             self._tidy()
         if self._poll_loop:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from machines.engine import errors, tracing
 from machines.worker.job import Job
 from machines.worker.registry import Handler, Registry
 
+from .bundles import Bundle, Unit, list_jobs, read_outcomes, share_error, split_jobs
 from .completer import Completer
 from .coroutines import Coroutines
 from .in_flight import InFlightJobs
@@ -56,29 +59,50 @@ class Executor:
         self.coroutines.start()
 
     def give(self, jobs: Iterable[Job]) -> None:
-        together = []
+        together: list[tuple[Handler, Unit]] = []
+        bundled: dict[str, list[Job]] = {}
         self._deadlines.watch(jobs)
         for job in jobs:
             handler = self._registry.get(job.taken.src)
             if handler is None:
                 self._turn_away(job)
+            elif handler.max_jobs:
+                bundled.setdefault(handler.name, []).append(job)
             elif handler.is_async:
                 together.append((handler, job))
             else:
                 self._threads.give(handler, job)
+        for name, each in bundled.items():
+            if (handler := self._registry.get(name)) is not None:
+                together += self._bundle(handler, each)
         if together:
             self.coroutines.give(together)
+
+    def _bundle(self, handler: Handler, jobs: Sequence[Job]) -> Iterator[tuple[Handler, Unit]]:
+        """Give bundles of jobs to the threads; yield those that are for the event loop."""
+        for bundle in split_jobs(jobs, handler.max_jobs):
+            self._in_flight.bundle(bundle)
+            if handler.is_async:
+                yield handler, bundle
+            else:
+                self._threads.give(handler, bundle)
+
+    def count_together(self, job: Job) -> int:
+        """Return how many jobs like this one a call of its handler runs."""
+        handler = self._registry.get(job.src)
+        return handler.max_jobs if handler is not None and handler.max_jobs and job.attempt == 1 else 1
 
     def return_waiting(self, keep: int, why: str) -> int:
         """Hand back the jobs nobody has begun with, but for the ``keep`` that come first; how many."""
         return self._return(self._threads.take_back(keep) + self.coroutines.take_back(keep), why)
 
-    def _return(self, jobs: list[Job], why: str) -> int:
-        for job in jobs:
-            self._in_flight.release(job)
-            if job.end():
-                self._completer.hand_back(job, why)
-        return len(jobs)
+    def _return(self, units: list[Unit], why: str) -> int:
+        for unit in units:
+            self._in_flight.release(unit)
+            for job in list_jobs(unit):
+                if job.end():
+                    self._completer.hand_back(job, why)
+        return len(units)
 
     def return_coroutines(self, why: str) -> int:
         """Hand back the coroutines nobody has begun with; how many."""
@@ -105,8 +129,14 @@ class Executor:
 
     # One attempt
 
-    def _process(self, handler: Handler, job: Job) -> None:
+    def _process(self, handler: Handler, job: Unit) -> None:
         """Run a plain function in the thread that calls it."""
+        if isinstance(job, Bundle):
+            with self._run_bundle(handler, job, self._output.read_earlier(job.jobs[0])) as (jobs, found):
+                if jobs:
+                    handler.check(jobs[0])
+                    found.append(handler.function(jobs))
+            return
         if not self._begin(job):
             return
         try:
@@ -118,12 +148,18 @@ class Executor:
         else:
             self._complete(job, result)
 
-    async def _process_async(self, handler: Handler, job: Job) -> None:
+    async def _process_async(self, handler: Handler, job: Unit) -> None:
         """Process a job by a coroutine, whose cancelling is how it learns that its job is."""
+        if isinstance(job, Bundle):
+            with self._run_bundle(handler, job, await self._read_earlier(job.jobs[0])) as (jobs, found):
+                if jobs:
+                    handler.check(jobs[0])
+                    found.append(await handler.function(jobs))
+            return
         if not self._begin(job):
             return
         try:
-            earlier = await asyncio.to_thread(self._output.read_earlier, job) if self._output.has_earlier(job) else ""
+            earlier = await self._read_earlier(job)
             with self._output.collect(job, earlier), tracing.handle(job.taken):
                 handler.check(job)
                 result = await handler.function(job)
@@ -131,6 +167,35 @@ class Executor:
             self._fail(job, _as_exception(handler, error))
         else:
             self._complete(job, result)
+
+    async def _read_earlier(self, job: Job) -> str:
+        return await asyncio.to_thread(self._output.read_earlier, job) if self._output.has_earlier(job) else ""
+
+    @contextlib.contextmanager
+    def _run_bundle(self, handler: Handler, bundle: Bundle, earlier: str) -> Iterator[tuple[list[Job], list[Any]]]:
+        """Run the block, which calls the handler with these jobs and adds what it returned to this list; end each job.
+        ``earlier``: what earlier attempts of a job that is alone said."""
+        jobs, found = [job for job in bundle.jobs if self._begin(job)], list[Any]()
+        outcomes: list[Any] = []
+        try:
+            with self._output.collect_together(jobs, earlier), contextlib.ExitStack() as spans:
+                for job in jobs:
+                    spans.enter_context(tracing.handle(job.taken))
+                yield jobs, found
+                outcomes = read_outcomes(handler, jobs, found[0]) if jobs else []
+                for job, outcome in zip(jobs, outcomes, strict=True):
+                    if isinstance(outcome, BaseException):
+                        self._output.end(job)
+        except BaseException as error:
+            outcomes = share_error(jobs, error)
+        has_secrets = any(job.has_secrets for job in jobs)
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            job.has_secrets = has_secrets
+            if isinstance(outcome, BaseException):
+                self._fail(job, _as_exception(handler, outcome))
+            else:
+                self._complete(job, outcome)
+        self._in_flight.release(bundle)
 
     def _overdue(self, job: Job) -> None:
         """End a job whose deadline is over."""
@@ -142,12 +207,17 @@ class Executor:
         elif first:
             self._in_flight.release(job)
             self._completer.hand_back(job, "the deadline passed before the attempt started")
-        self._threads.leave_behind(job)
-        self.coroutines.leave_behind(job)
+        unit = job.bundle or job
+        if not isinstance(unit, Bundle) or unit.is_over:
+            self._threads.leave_behind(unit)
+            self.coroutines.leave_behind(unit)
 
-    def _abandon_unstarted(self, job: Job) -> None:
+    def _abandon_unstarted(self, unit: Unit) -> None:
         """Fail a coroutine that was cancelled before its first step."""
-        self._fail(job, RuntimeError("cancelled before it began"))
+        for job in list_jobs(unit):
+            if not job.ended:
+                self._fail(job, RuntimeError("cancelled before it began"))
+        self._in_flight.release(unit)
 
     def _begin(self, job: Job) -> bool:
         """Tell whether to run it: a job may be lost, or its deadline over, while it waits in line."""

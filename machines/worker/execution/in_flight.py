@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 
 from machines.worker.job import Job
 
+from .bundles import Bundle, Unit
+
 MOST_STUCK = 20  # handlers that may be left behind, at least as many as work
 
 
@@ -24,13 +26,13 @@ class InFlightJobs:
         self.most_stuck = max(MOST_STUCK, size)
         self._clock = clock
         self._jobs: set[Job] = set()
-        self._open: set[Job] = set()
+        self._open: set[Unit] = set()
         self._running: dict[Job, float] = {}
         self._changed = threading.Condition()
         self._mark: int | None = None  # a thread waits for the number of open jobs to fall to this
         self._watched = False  # a thread waits until no job is in flight
         self.picked_up = 0
-        self.stuck: set[Job] = set()  # their deadline is over and their threads are still at it
+        self.stuck: set[Unit] = set()  # their deadline is over and their threads are still at it
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -64,14 +66,20 @@ class InFlightJobs:
         self._open.update(jobs)
         self.picked_up += len(jobs)
 
+    def bundle(self, bundle: Bundle) -> None:
+        """Count the jobs of a bundle as one open job."""
+        self._open.difference_update(bundle.jobs)
+        self._open.add(bundle)
+        self.picked_up -= len(bundle.jobs) - 1
+
     def begin(self, job: Job) -> None:
         """Note that the job's handler starts."""
         self._running[job] = self._clock()
 
-    def release(self, job: Job) -> None:
-        """Note that the job's handler has ended, or is no longer waited for: there is room for another."""
-        self._running.pop(job, None)
-        self._open.discard(job)
+    def release(self, unit: Unit) -> None:
+        """Note that the handler has ended, or is no longer waited for: there is room for another job."""
+        self._running.pop(unit, None)  # type: ignore[arg-type]
+        self._open.discard(unit)
         mark = self._mark
         if mark is not None and len(self._open) <= mark:
             with self._changed:

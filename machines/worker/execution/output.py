@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any, TextIO
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 PAUSE = 0.5  # seconds between two rounds of writing
 DONE, RUNNING, FAILED = 3_600, 86_400, 30 * 86_400  # seconds for which the text stays, by what became of its attempt
-_current: ContextVar[JobOutput | None] = ContextVar("output of the job", default=None)
+_current: ContextVar[JobOutput | SharedOutput | None] = ContextVar("output of the job", default=None)
 
 
 def read_output(storage: Storage, keys: Keys, root: str, job: str) -> str:
@@ -60,6 +60,17 @@ class JobOutput:
             if self._text and not self.ended:
                 self.job.write(key, "SET", key, self._text, "EX", lasts)
             self.changed, self.ended = False, True
+
+
+class SharedOutput:
+    """The outputs of jobs that one call of a handler runs: each has what the call says."""
+
+    def __init__(self, outputs: Sequence[JobOutput]) -> None:
+        self._outputs = outputs
+
+    def add(self, text: str) -> None:
+        for output in self._outputs:
+            output.add(text)
 
 
 class OutputKeeper:
@@ -109,6 +120,19 @@ class OutputKeeper:
             _current.reset(token)
             self._held.pop(job, None)
             output.end(self._name_key(job), lasts)
+
+    @contextmanager
+    def collect_together(self, jobs: Sequence[Job], earlier: str = "") -> Iterator[None]:
+        """Collect what the block says for each of these jobs."""
+        with ExitStack() as stack:
+            for job in jobs:
+                stack.enter_context(self.collect(job, earlier))
+            held = [output for job in jobs if (output := self._held.get(job)) is not None]
+            token = _current.set(SharedOutput(held) if held else None)
+            try:
+                yield
+            finally:
+                _current.reset(token)
 
     def end(self, job: Job) -> None:
         """End the output of an attempt that is over though its handler may go on: what it says now is not heard."""

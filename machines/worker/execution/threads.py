@@ -7,15 +7,15 @@ import queue
 import threading
 from collections.abc import Callable
 
-from machines.worker.job import Job
 from machines.worker.registry import Handler
 
 from . import database_connections
+from .bundles import Unit, list_jobs
 from .in_flight import InFlightJobs
 
 log = logging.getLogger(__name__)
 
-Work = tuple[Handler, Job]
+Work = tuple[Handler, Unit]
 
 
 class Threads:
@@ -27,21 +27,21 @@ class Threads:
     """
 
     def __init__(
-        self, process: Callable[[Handler, Job], None], in_flight: InFlightJobs, on_exhausted: Callable[[], object]
+        self, process: Callable[[Handler, Unit], None], in_flight: InFlightJobs, on_exhausted: Callable[[], object]
     ) -> None:
         self._process = process
         self._in_flight = in_flight
         self._on_exhausted = on_exhausted
         self._poll_loop: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-        self._at: dict[Job, threading.Thread] = {}
+        self._at: dict[Unit, threading.Thread] = {}
         self._left: set[threading.Thread] = set()
         self._lock = threading.Lock()
         self._started = 0
         self._there = 0  # threads that take jobs, or will again after the one they are at
         database_connections.watch()
 
-    def give(self, handler: Handler, job: Job) -> None:
-        self._poll_loop.put((handler, job))
+    def give(self, handler: Handler, unit: Unit) -> None:
+        self._poll_loop.put((handler, unit))
         if self._there < self._in_flight.size and self._poll_loop.qsize() > self._there - len(self._at):
             self._reinforce()
 
@@ -58,7 +58,7 @@ class Threads:
     def waiting(self) -> int:
         return self._poll_loop.qsize()
 
-    def take_back(self, keep: int) -> list[Job]:
+    def take_back(self, keep: int) -> list[Unit]:
         """Give back the jobs nobody has begun with, but for the ``keep`` that come first."""
         waiting = []
         while not self._poll_loop.empty():
@@ -70,22 +70,22 @@ class Threads:
                 waiting.append(work)
         for work in waiting[:keep]:
             self._poll_loop.put(work)
-        return [job for _, job in waiting[keep:]]
+        return [unit for _, unit in waiting[keep:]]
 
-    def leave_behind(self, job: Job) -> None:
-        """Leave a thread behind that is busy with a job whose deadline is over: another takes its place."""
+    def leave_behind(self, unit: Unit) -> None:
+        """Leave a thread behind that is busy with jobs whose deadline is over: another takes its place."""
         with self._lock:
-            thread = self._at.get(job)
+            thread = self._at.get(unit)
             if thread is None or thread in self._left:
                 return
-            self._in_flight.stuck.add(job)
+            self._in_flight.stuck.add(unit)
             if len(self._left) >= self._in_flight.most_stuck:
                 self._on_exhausted()
                 return
             self._left.add(thread)
             self._there -= 1
             self._add()
-        self._in_flight.release(job)
+        self._in_flight.release(unit)
 
     def stop(self) -> None:
         """Stop threads after the job they are at; a stuck one is not waited for."""
@@ -95,28 +95,29 @@ class Threads:
     def _work(self) -> None:
         me = threading.current_thread()
         while (work := self._poll_loop.get()) is not None:
-            handler, job = work
-            self._at[job] = me
+            handler, unit = work
+            self._at[unit] = me
             if self._there < self._in_flight.size and not self._poll_loop.empty():
                 self._reinforce()  # who put the next job may have taken this thread for idle
             database_connections.tidy()
             try:
-                self._process(handler, job)
+                self._process(handler, unit)
             except Exception:
-                log.exception("%s: the worker itself failed; the job comes back when its lease ends", job)
-                self._in_flight.release(job)
-                self._in_flight.lay_down([job])
+                log.exception("%s: the worker itself failed; the job comes back when its lease ends", unit)
+                for each in (*list_jobs(unit), unit):
+                    self._in_flight.release(each)
+                self._in_flight.lay_down(list_jobs(unit))
             database_connections.tidy()
-            if self._was_left(job, me):
+            if self._was_left(unit, me):
                 return
 
-    def _was_left(self, job: Job, me: threading.Thread) -> bool:
+    def _was_left(self, unit: Unit, me: threading.Thread) -> bool:
         """Tell whether another has taken this thread's place meanwhile."""
-        del self._at[job]
+        del self._at[unit]
         if not self._in_flight.stuck:
             return False
         with self._lock:
-            self._in_flight.stuck.discard(job)
+            self._in_flight.stuck.discard(unit)
             left = me in self._left
             self._left.discard(me)
         return left

@@ -63,8 +63,11 @@ class Fetcher:
 
     # Taking
 
-    def fetch(self, room: int, *, without: Collection[ServedQueue] = ()) -> list[Job]:
-        """Take up to ``room`` jobs, the same share from each queue. One call to Redis for each queue tried.
+    def fetch(
+        self, room: int, *, without: Collection[ServedQueue] = (), sizes: Mapping[ServedQueue, int] | None = None
+    ) -> list[Job]:
+        """Take up to ``room`` jobs, the same share from each queue. One call to Redis for each queue tried. Of a queue
+        in ``sizes``, so many jobs take up the room of one.
 
         A queue that cannot be taken from must hold up no other: it is tried again with the next rescan. Queues of
         ``without`` are tried again in a moment.
@@ -74,10 +77,12 @@ class Fetcher:
             self._later[route] = self._clock() + POLL, self._promising.pop(route)
         share = -(-room // max(len(self._promising), 1))
         for route in list(self._promising):
-            if (asked := min(share, room - len(jobs), MOST)) <= 0:
+            size = sizes.get(route, 1) if sizes else 1
+            if (asked := min(min(share, room) * size, MOST)) <= 0:
                 break
             try:
-                jobs += self._take(route, asked)
+                jobs += (taken := self._take(route, asked))
+                room -= -(-len(taken) // size)
             except errors.EngineUnavailable:
                 self.unanswered = True
                 if not jobs:

@@ -63,6 +63,7 @@ class PollLoop:
         self._full_since: float | None = None
         self._tried: list[Job] = []  # jobs in flight that are not at their first attempt
         self._looped: set[ServedQueue] = set()  # queues that gave a job for the event loop
+        self._sizes: dict[ServedQueue, int] = {}  # of queues whose handlers run several jobs at once: how many
 
     def quiet(self) -> None:
         """Take no further jobs for now."""
@@ -135,14 +136,28 @@ class PollLoop:
             self._reclaim.once(self._served_queues.heard)
             self._reclaim_at = None
         self._fetcher.look()
-        jobs = self._fetcher.fetch(room, without=self._looped if self._executor.coroutines.is_blocked else ())
+        blocked = self._looped if self._executor.coroutines.is_blocked else ()
+        jobs = self._fetcher.fetch(room, without=blocked, sizes=self._sizes)
         if jobs:
+            self._note_sizes(jobs)
             self._looped |= {ServedQueue(j.machine, j.queue) for j in jobs if self._executor.is_coroutine(j.src)}
             self._in_flight.pick_up(jobs)
             self._tried += [job for job in jobs if job.taken.attempt > 1]
             self._on_jobs(jobs)
             self._executor.give(jobs)
         return jobs
+
+    def _note_sizes(self, jobs: Iterable[Job]) -> None:
+        """Note how many jobs of a queue fill the room of one: the next take brings as many."""
+        sizes: dict[ServedQueue, int] = {}
+        for job in jobs:
+            route, size = ServedQueue(job.machine, job.queue), self._executor.count_together(job)
+            sizes[route] = min(size, sizes.get(route, size))
+        for route, size in sizes.items():
+            if size > 1:
+                self._sizes[route] = size
+            else:
+                self._sizes.pop(route, None)
 
     def _lighten(self, ahead: int) -> None:
         """Hand back what was taken ahead at another pace, and would now wait long."""
