@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from copy import deepcopy
 
 import pytest
@@ -18,6 +19,7 @@ from machines.engine import BadInput, BadPayload, DefinitionError, EncryptionFai
 from machines.engine.aio.async_engine import AsyncEngine
 from machines.engine.connection.calls import Caller
 from machines.engine.definitions import compile_definition
+from machines.engine.publishing.catalog import Catalog
 from machines.instances import actions as instances
 from machines.instances.archive.store import get_archive
 from machines.people.actor import Actor
@@ -361,6 +363,31 @@ def test_a_field_that_is_published_with_another_encryption_is_refused(coded, how
     assert coded.versions("payment") == [1]
     renamed = change_field("tally", {"type": "integer", "encrypted": True})
     assert coded.publish(renamed).version == 2
+
+
+@pytest.mark.parametrize("how", [*DECLARED_OTHERWISE, "as before"])
+@pytest.mark.parametrize("first", [True, False])
+def test_of_two_publishers_at_the_same_moment_one_is_compared_again(engine, redis_url, prefix, monkeypatch, how, first):
+    coded, other = (Engine.from_url(redis_url, prefix=prefix, codec=SecretKeyCodec()) for _ in range(2))
+    pair = [PAYMENT, DECLARED_OTHERWISE.get(how, PAYMENT | {"description": "a change"})]
+    mine, theirs = pair if first else pair[::-1]
+    stores: list[Callable[[], object]] = [lambda: other.publish(theirs)]
+    store = Catalog._store
+
+    def be_late(self, *args):
+        if stores:
+            stores.pop()()
+        return store(self, *args)
+
+    monkeypatch.setattr(Catalog, "_store", be_late)
+    if how == "as before":
+        assert coded.publish(mine).version == 2
+    else:
+        with pytest.raises(DefinitionError, match="SB128.* is declared .* in version 1"):
+            coded.publish(mine)
+        assert other.versions("payment") == [1]
+    for one in (coded, other):
+        one.client.close()
 
 
 def test_a_text_that_looks_like_a_ciphertext_is_a_text(coded, redis_url, prefix):

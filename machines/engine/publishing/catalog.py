@@ -256,14 +256,15 @@ class Catalog:
         if compiled.has_errors and not restored:
             raise DefinitionError(list(compiled.findings))
         along = () if alone else tuple(compiled.along.values())
+        newest = {}
         for one in (compiled, *along):
             if not codec:
                 self._require_no_encryption(one)
-            self._require_same_encryption(one)
+            newest[one.program["machine"]] = self._require_same_encryption(one)
         for inner in along:  # machines that others invoke come first
-            self._publish(inner, None, [], ("",))
+            self._publish(inner, None, [], ("",), newest[inner.program["machine"]])
         mode = start.as_words() if start is not None else ("store" if store else "",)
-        return self._publish(compiled, version, list(compiled.findings), mode)
+        return self._publish(compiled, version, list(compiled.findings), mode, newest[compiled.program["machine"]])
 
     @staticmethod
     def _require_no_encryption(compiled: CompiledDefinition) -> None:
@@ -273,14 +274,15 @@ class Catalog:
             report.add("SB128", ("context", field), f"{field!r} is encrypted, and no codec is set", "set CODEC")
             raise DefinitionError(report.findings())
 
-    def _require_same_encryption(self, compiled: CompiledDefinition) -> None:
+    def _require_same_encryption(self, compiled: CompiledDefinition) -> str:
         """Raise DefinitionError for a field that is encrypted here or in a published version and declared otherwise in
-        the other: what is encrypted holds for the instances of all versions."""
+        the other: what is encrypted holds for the instances of all versions. Return the newest of these."""
         first = self._keys.partition(compiled.program["machine"])
         held = self._caller.command("HGETALL", first.meta)
         marks = json.loads(held.get("sensitive") or "{}"), compiled.program.get("sensitive", {})
+        newest = held.get("newest") or "0"
         if not any(map(read_encrypted_fields, marks)):
-            return
+            return newest
         report = Report()
         for number in sorted(int(name[4:]) for name in held if name.startswith("def:")):
             program = json.loads(self._caller.command("HGET", first.definition(number), "program"))
@@ -289,9 +291,10 @@ class Catalog:
                 report.add("SB128", ("context", field), what, "give the field another name")
         if report.findings():
             raise DefinitionError(report.findings())
+        return newest
 
     def _publish(
-        self, compiled: CompiledDefinition, version: int | None, findings: list[Any], mode: Sequence[Any]
+        self, compiled: CompiledDefinition, version: int | None, findings: list[Any], mode: Sequence[Any], newest: str
     ) -> PublishedMachine:
         program = compiled.program
         # The source is part of it: a change of descriptions alone is a new version, too.
@@ -308,7 +311,13 @@ class Catalog:
             # The first partition decides what the version is; the others store it and copy that.
             row = (fingerprint, text, source)
             partition = self._keys.partition(name, n)
-            number, new = self._store(name, partition, count, number, row, mode if n == 0 else ("store",))
+            stored = None
+            while stored is None:
+                words = (*mode, *("",) * (5 - len(mode)), newest) if n == 0 else ("store",)
+                stored = self._store(name, partition, count, number, row, words)
+                if stored is None:  # somebody else has published since the comparison
+                    newest = self._require_same_encryption(compiled)
+            number, new = stored
             created = created or new
         self._copy_policy(name, count)
         self._caller.command("HSETNX", self._keys.machines, name, count)
@@ -320,13 +329,15 @@ class Catalog:
 
     def _store(
         self, name: str, partition: Partition, count: int, number: str, row: Sequence[str], mode: Sequence[Any]
-    ) -> tuple[str, bool]:
-        """Store a version on one partition; return its number, and whether it is new. ``row``: digest, program,
-        source; ``mode``: the last arguments of ``sb_publish``."""
+    ) -> tuple[str, bool] | None:
+        """Store a version on one partition; return its number, and whether it is new; None where the newest version is
+        not the one named. ``row``: digest, program, source; ``mode``: the last arguments of ``sb_publish``."""
         secret = os.urandom(SECRET_BYTES).hex()
         reply = self._caller.call("sb_publish", partition.root, *row, secret, count, number, *mode)
         if reply[0] == Status.VERSIONS:
             raise build_version_refusal(name, reply)
+        if reply[0] == Status.STALE:
+            return None
         if reply[0] == Status.CONFLICT:
             raise BadInput(f"version {reply[1]} of {name!r} is published with other content: versions never change")
         if reply[0] != Status.OK:

@@ -5,9 +5,11 @@
 -- ARGV:    1 digest of the program (hex) · 2 program (JSON) · 3 source definition (JSON) · 4 secret (hex) · 5 partitions · 6
 --          version ('' = the next one; the number of an earlier publication for another partition or a restore) · 7 '' to
 --          make it current; store to leave the current version as it is; rollout · 8 for rollout, the share in hundredths of a
---          percent (0 to 9999) · 9 settings (JSON {guard, marks}, or '') · 10 actor · 11 reason
+--          percent (0 to 9999) · 9 settings (JSON {guard, marks}, or '') · 10 actor · 11 reason ·
+--          12 the newest version when the program was compared with all, or ''
 -- Returns: {OK, version, '1' new or '0' published before} · {CONFLICT, version} the number has another content ·
---          {VERSIONS, code, why} a pin or a withdrawal does not allow it · {BADARG, why}
+--          {VERSIONS, code, why} a pin or a withdrawal does not allow it · {STALE, version} this one is newer: compare
+--          again · {BADARG, why}
 --          The same content as the current version, the one that is rolled out or the one that waits behind a pin changes
 --          nothing. A version that becomes current ends the roll-out
 -- Notifies: <root>:pulse
@@ -197,7 +199,9 @@ return function(KEYS, ARGV)
     local policy = version_policy.read(root)
     local same = not row.wanted and find_same(policy, row.digest)
     if same then return same end
-    local version = row.wanted or tonumber(redis.call('HGET', keys.meta(root), 'newest') or 0) + 1
+    local newest = redis.call('HGET', keys.meta(root), 'newest') or '0'
+    if (ARGV[12] or '') ~= '' and ARGV[12] ~= newest then return { replies.STALE, newest } end
+    local version = row.wanted or tonumber(newest) + 1
     local def = version .. ':' .. row.digest
     local there = redis.call('HGET', keys.meta(root), 'def:' .. version)
     if there and there ~= def then return { replies.CONFLICT, tostring(version) } end
