@@ -19,7 +19,7 @@ from .fleet import Member
 ROUNDS = 5
 WATCHED = 4.0  # seconds that counts change under the eyes of the page
 PAINT, SCRIPT, SHIFT, INTERACTION = 250.0, 120.0, 0.001, 100.0  # ms, kB, the sum of layout shifts, ms
-KEYS = ("p", "p", "Control+k", *"order", "Escape", "?", "Escape")  # freeze, go on, search, the list of keys
+KEYS = ("p", "p", "Control+k", *"order", "Escape", "Escape", "?", "Escape")  # freeze, go on, search, the list of keys
 OBSERVER = """window.shifts = 0; window.moved = new Set(); new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
         if (entry.hadRecentInput) continue;

@@ -21,7 +21,10 @@ export function putMachine(name, { counts, total }) {
     x += width;
   }
   for (const block of row.querySelectorAll(".block[data-state]")) {
+    const wasEmpty = block.classList.contains("none");
     putCount(block.querySelector("[data-count]"), countOf(block, counts));
+    if (!wasEmpty) block.classList.remove("none"); // stays as 0, and a new one comes last: nothing moves under the pointer
+    else if (!block.classList.contains("none")) block.style.order = 1;
   }
   const shown = [...row.querySelectorAll(".tip > span")].map((block) => block.textContent.trim().replace(/\s+/g, " "));
   row.querySelector(".bar-of-states")?.setAttribute("aria-label", `states of ${name}: ${shown.join(", ")}`);
