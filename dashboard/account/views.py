@@ -47,7 +47,7 @@ def show(request: HttpRequest) -> HttpResponse:
     return render_page(
         request,
         "signalbox/account/account.html",
-        {"section": "account", "form": form, **_make_context(request)},
+        {"form": form, **_make_context(request)},
         status=status,
     )
 
@@ -218,7 +218,7 @@ def _render_tokens(
         if token.state(now) == "active" or max(token.created, token.revoked or token.expires) > now - ENDED_SHOWN
     ]
     context = {
-        "section": "account", "form": form, "rows": rows, "made": made, "text": text, "rights": rights_of(request.user),
+        "form": form, "rows": rows, "made": made, "text": text, "rights": rights_of(request.user),
         "sessions": panels.read("sessions", lambda: sessions_of(request.user), []),
         "away": panels.away,
     }  # fmt: skip

@@ -18,7 +18,6 @@ from machines.alarms import actions as alarms
 from machines.alarms.alarm import Alarm
 from machines.alarms.models import KEY_LENGTH
 from machines.people.actor import Actor
-from machines.statistics.present import present
 
 from .queries import collect_alarms, link_alarms
 
@@ -93,11 +92,8 @@ def list_alarms(request: HttpRequest, snoozed: bool = False) -> dict[str, Any]:
     are snoozed in place of the others.
     """
     actor = actor_of(request)
-    scope = actor.scope("view")
-    survey = engine_of(request).survey()
-    panels = Panels()
-    rates = panels.read("rates", lambda: present(survey.lives, survey.now), {})
-    found = collect_alarms(scope, actor.scope("operate"), survey, rates)
+    survey, panels = engine_of(request).survey(), Panels()
+    found = collect_alarms(actor.scope("view"), actor.scope("operate"), survey, panels)
     return {"items": found.snoozed if snoozed else list(found), "away": panels.away}
 
 

@@ -22,7 +22,6 @@ from machines.alarms.alarm import SEVERITIES, Alarm
 from machines.alarms.errors import BadAlarmInput, UnknownAlarm
 from machines.people.actor import Actor
 from machines.people.errors import TooFast
-from machines.statistics.present import present
 
 from .forms import DURATIONS, FORMS, AlarmFilter, HistoryFilter
 from .queries import collect_alarms
@@ -43,16 +42,12 @@ def _render_page(
     request: HttpRequest, given: dict[str, Any], *, mistake: str = "", key: str = "", status: int = 200
 ) -> HttpResponse:
     """Render the list. ``mistake``: what is wrong with the form that was sent for the alarm ``key``."""
-    scope, operated = scope_of(request.user), scope_of(request.user, "operate")
-    survey = redacted_engine(request).survey()
-    panels = Panels()
-    rates = panels.read("rates", lambda: present(survey.lives, survey.now), {})
-    found = collect_alarms(scope, operated, survey, rates)
+    operated, panels = scope_of(request.user, "operate"), Panels()
+    found = collect_alarms(scope_of(request.user), operated, redacted_engine(request).survey(), panels)
     shown = [alarm for alarm in found if _fits(alarm, given)]
     counts = {name: sum(alarm.severity == name for alarm in found) for name in SEVERITIES}
     links = ListLinks("alarms", machine=given["machine"], severity=given["severity"])
     context = {
-        "section": "alarms",
         "alarms": shown,
         "away": panels.away,
         "snoozed": [alarm for alarm in found.snoozed if _fits(alarm, given)],
@@ -89,7 +84,6 @@ def show_history(request: HttpRequest) -> HttpResponse:
     named = {name: given[name] for name in ("machine", "kind", "event", "key")}
     rows, further = cut_page(alarms.history(Actor.of(request), **named), given["before"], SIZE)
     context = {
-        "section": "alarms",
         "rows": rows,
         "terms": terms,
         "narrowed": any(named.values()),

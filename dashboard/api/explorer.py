@@ -68,7 +68,7 @@ class Section:
 
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
-    context = {"section": "account", "sections": sections(), "reference": reference()}
+    context = {"sections": sections(), "reference": reference()}
     return render_page(request, "signalbox/api/explorer.html", context)
 
 

@@ -32,7 +32,6 @@ def show_all(request: HttpRequest) -> HttpResponse:
     rows, further = cut_page(terms.find(actor), before, SIZE)
     links = ListLinks("approvals", **terms.model_dump())
     context = {
-        "section": "approvals",
         "rows": [make_row(actor, one) for one in rows],
         "tabs": links.tabs("state", TABS),
         "state": terms.state,
@@ -50,7 +49,6 @@ def approval_page(request: HttpRequest, approval: Approval, *, mistake: str = ""
     """Render the page of a request. ``mistake``: what is wrong with the form that was sent."""
     actor, panels = Actor.of(request), Panels()
     context = {
-        "section": "approvals",
         "row": make_row(actor, approval),
         "approval": approval,
         "asked": approval_queries.show_asked(actor, approval),

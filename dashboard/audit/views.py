@@ -30,7 +30,6 @@ def show(request: HttpRequest) -> HttpResponse:
         raise Http404("Unknown page of the audit.") from error
     entries, links = found[:SIZE], ListLinks("audit", **terms.given)
     context = {
-        "section": "audit",
         "terms": terms,
         "rows": [make_row(entry, request.user) for entry in entries],
         "day": make_day(terms, links),
@@ -52,5 +51,5 @@ def export_csv(request: HttpRequest) -> HttpResponseBase:
 
 
 def _refuse(request: HttpRequest, terms: AuditFilter) -> HttpResponse:
-    context = {"section": "audit", "terms": terms, "rows": []}
+    context = {"terms": terms, "rows": []}
     return render_page(request, "signalbox/audit/audit.html", context, status=400)

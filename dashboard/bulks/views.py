@@ -103,7 +103,6 @@ def _render_form(
     request: HttpRequest, view: VersionView, listing: InstanceList, asked: NewBulk, *, status: int = 200
 ) -> HttpResponse:
     context = {
-        "section": "machines",
         "view": view,
         "listing": listing,
         "asked": asked,
@@ -145,7 +144,6 @@ def bulk_page(
     dry_run = bulk.dry_run() if order.action == MIGRATE else None
     done = now.data["tried"] if now.data["stage"] == "running" else now.data["checked"]
     context = {
-        "section": "machines",
         "bulk": now,
         "order": order,
         "listed": replace(found, rows=services.redact_rows(actor, order.machine, found.rows)),
@@ -266,7 +264,6 @@ def show_list(request: HttpRequest) -> HttpResponse:
         raise Http404("Unknown page of the bulk actions.") from error
     links = ListLinks("bulk-list", state=state)
     context = {
-        "section": "bulk",
         "rows": _list_rows(actor, page),
         "state": state,
         "tabs": links.tabs("state", [("", "all"), *((name, name) for name in STATES)]),

@@ -34,7 +34,7 @@ def show(request: HttpRequest) -> HttpResponse:
     panels = Panels()
     found = {name: panels.read(name, partial(_read, section), None) for name, section in SECTIONS.items()}
     parts = [(section, found[name], panels.away.get(name)) for name, section in SECTIONS.items()]
-    context = {"section": "patterns", "parts": parts, "may_act": anywhere(request.user, "fire")}
+    context = {"parts": parts, "may_act": anywhere(request.user, "fire")}
     return render_page(request, "signalbox/patterns/page.html", context)
 
 

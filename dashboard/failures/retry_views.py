@@ -52,7 +52,6 @@ def _render_page(
     scope, rows = actor.scope("operate"), failures.list_open(actor, terms.selection)
     act = submitted or _make_action(terms, len(rows))
     context = {
-        "section": "errors",
         "terms": terms,
         "queues": queries.count_by_queue(scope),
         "groups": queries.count_by_group(scope),

@@ -40,7 +40,6 @@ def show_all(request: HttpRequest) -> HttpResponse:
     found, page = terms.find(Actor.of(request)), terms.page
     links = ListLinks("errors", **terms.model_dump(exclude={"page", "limit"}))
     context = {
-        "section": "errors",
         "rows": [make_row(view) for view in found.items],
         "total": found.total,
         "given": terms,
@@ -73,7 +72,6 @@ def group_page(
     may_change = view.whole and all(actor.may("operate", machine) for machine in view.machines)
     offered = list_actions(view, count, running, may_change=may_change, may_act=may_act)
     context = {
-        "section": "errors",
         "view": view,
         "group": view.group,
         "trend": draw_trend(view.trend, "last 7 days", bars=56, width=336, height=48),

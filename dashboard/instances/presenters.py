@@ -38,6 +38,13 @@ from machines.people.transition_groups import Groups, is_allowed
 
 MAX_CONFLICT_STEPS = 20  # steps shown of what happened since the operator looked
 STATUS = {"refused": 422, "failed": 422, "held": 409, "conflict": 409, "mistake": 400, "preview": 200}
+HEADINGS = {
+    "held": ("‖", "Blocked: {}. No change was made"),
+    "refused": ("⊘", "Refused: {}. No change was made"),
+    "failed": ("✕", "Failed: {}"),
+    "mistake": ("✕", "Not sent: {}"),
+}
+"""Kind of a result -> its sign, and its heading about what was asked for."""
 
 
 class Blamed(Protocol):
@@ -77,6 +84,15 @@ class ActionResult:
     @property
     def status(self) -> int:
         return STATUS[self.kind]
+
+    @property
+    def sign(self) -> str:
+        return HEADINGS.get(self.kind, ("", ""))[0]
+
+    @property
+    def heading(self) -> str:
+        """Return the heading of the notice; "" for a conflict and a preview, which have notices of their own."""
+        return HEADINGS.get(self.kind, ("", ""))[1].format(self.what)
 
     @property
     def submitted(self) -> tuple[str, TypedForm] | None:

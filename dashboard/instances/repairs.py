@@ -171,7 +171,6 @@ def _explain(actor: Actor, repair: Repair, error: errors.SignalboxError, post: Q
 def _render_page(request: HttpRequest, repair: Repair, *, status: int | None = None) -> HttpResponse:
     instance = repair.instance
     context = {
-        "section": "machines",
         "instance": instance,
         "kind": repair.kind,
         "second": rules.needs_approval([outline_of(instance.machine, instance.version)], repair.kind.name),

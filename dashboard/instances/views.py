@@ -78,7 +78,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     attempt = attempt.redact(engine.redactor(machine).of(id)) if attempt else None
     actions = _list_actions(request, engine, view, seen, attempt)
     replay = _load_replay(request, view, seen.instance, seen.steps)
-    context = {"section": "machines", "attempt": attempt, "drawing": _draw(replay, actions), "key": make_key()}
+    context = {"attempt": attempt, "drawing": _draw(replay, actions), "key": make_key()}
     context |= _describe_instance(request, engine, view, seen)
     context |= _describe_past(engine, replay, seen.steps, before)
     context |= _describe_actions(request, view, seen, actions)

@@ -65,7 +65,7 @@ def machine_page(
 ) -> HttpResponse:
     """Render the page. ``creation``: a filled form that was not accepted."""
     page = MachinePage(request, machine, creation)
-    context = {"section": "machines", "page": page, "away": page.away}
+    context = {"page": page, "away": page.away}
     context |= {"now_ms": page.live.now, "missing": count_missing(page.live.missing)}
     return render_page(
         request, "signalbox/machines/machine.html", context, status=400 if page.refused and status == 200 else status
@@ -261,7 +261,7 @@ def show_archived(request: HttpRequest, machine: str) -> HttpResponse:
     terms = ArchiveFilter(request.GET, states=kept.states)
     cursor = request.GET.get("cursor") or None
     context: dict[str, Any] = {
-        "section": "machines", "view": view, "terms": terms, "kept": kept,
+        "view": view, "terms": terms, "kept": kept,
         "retention": figures.read_archive_figures(machine, view.version),
     }  # fmt: skip
     if not terms.is_valid():

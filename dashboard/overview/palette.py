@@ -16,14 +16,12 @@ from django.utils.text import slugify
 
 from dashboard.alarms.queries import collect_alarms
 from dashboard.models import SavedView
-from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.navigation import list_navigation_links
 from dashboard.shared.permissions import allows, require, scope_of
 from dashboard.shared.redacted_engine import redacted_engine
 from machines.connections import get_throttle
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.people.limits import spend_if_available
-from machines.statistics.present import present
 
 from .search import Hit, search, search_docs, search_words
 
@@ -123,8 +121,7 @@ def _list_survey_actions(request: HttpRequest) -> Iterator[tuple[str, str]]:
                     f"Retry dead jobs ({dead:,}) of queue {queue} of {machine}",
                     f"{reverse('signalbox:error-retry')}?{urlencode({'queue': f'{machine}/{queue}'})}",
                 )
-    rates = Panels().read("rates", lambda: present(survey.lives, survey.now), {})
-    for alarm in collect_alarms(seen, operated, survey, rates):
+    for alarm in collect_alarms(seen, operated, survey):
         yield f"Open alarm: {alarm.text}", f"{reverse('signalbox:alarms')}#{slugify(alarm.key)}"
 
 

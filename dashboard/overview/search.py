@@ -196,6 +196,7 @@ def show(request: HttpRequest) -> HttpResponse:
         return redirect(exact[0].url)
     looked = parse_number(request.GET.get("looked", "")) or 0
     context = {
+        "section": "search",
         "asked": asked,
         "hits": [*sorted(found.hits, key=lambda hit: not hit.exact), *(search_docs(asked) if page == 1 else ())],
         "found": found,

@@ -3,7 +3,6 @@ machine as a tile."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from dashboard.alarms.queries import collect_alarms
+from dashboard.alarms.queries import Alarms, collect_alarms
 from dashboard.models import SavedView
 from dashboard.shared import charts, version_view
 from dashboard.shared.counts import count_known, count_states, name_topic, rank_depths, read_depths
@@ -26,7 +25,6 @@ from machines.catalog.queries import count_missing
 from machines.conf import conf
 from machines.engine import Survey
 from machines.people.permissions import NOTHING
-from machines.statistics.present import Present, present
 from machines.statistics.series import rates_by_machine
 
 from .presenters import (
@@ -61,17 +59,14 @@ def show(request: HttpRequest) -> HttpResponse:
     names = own + system if request.GET.get("system") else own
     lives = {name: survey.lives[name] for name in names}
     panels = Panels()
-    rates = panels.read("rates", lambda: present(survey.lives, survey.now), {})
-    alarms = collect_alarms(scope, operated, survey, rates)
-    raised = [alarm for alarm in alarms if not alarm.is_snoozed]
+    alarms = collect_alarms(scope, operated, survey, panels)
     ordering = Ordering.parse(request.GET.get("sort", ""))
-    figures = gather_figures(lives, worst_by_machine(raised), rates)
+    figures = gather_figures(lives, worst_by_machine(alarms), alarms.rates)
     page = Paginator(ordering.sort(figures), PER_PAGE).get_page(request.GET.get("page"))
     depths = [depth for name, live in sorted(lives.items()) for depth in read_depths(name, live.queues)]
     filled = [depth for depth in depths if not depth.is_empty]
     context = {
-        "section": "machines",
-        "rows": read_rows(request, survey, list(page), rates, raised),
+        "rows": read_rows(request, survey, list(page), alarms),
         "look": choose_look(request),
         "tours": bool(conf.DEMO_PACE) and not request.preferences.toured,
         "may_publish": allows(request.user, "publish"),
@@ -108,9 +103,7 @@ def _list_lost(scope: Scope, survey: Survey) -> list[str]:
     return [name for name in lost if name in scope and name not in survey.faults]
 
 
-def read_rows(
-    request: HttpRequest, survey: Survey, names: list[str], rates: Mapping[str, Present], alarms: list[Alarm]
-) -> list[MachineRow]:
+def read_rows(request: HttpRequest, survey: Survey, names: list[str], alarms: Alarms) -> list[MachineRow]:
     """Read the rows of these machines, in this order. However many there are, each store is asked as often."""
     span = "day" if request.GET.get("span") in ("day", "month") else "hour"
     known = version_view.load_versions({name: survey.lives[name].version for name in names})
@@ -123,7 +116,7 @@ def read_rows(
         found.append(
             MachineRow(
                 track,
-                summarize(track, live, rates.get(name), count_known(live)),
+                summarize(track, live, alarms.rates.get(name), count_known(live)),
                 draw_sparkline(traces.get(name, []), charts.OVER[span]),
                 about.get(name, []),
                 list_paused(survey.queues.get(name, {})),
@@ -182,12 +175,11 @@ def show_wall(request: HttpRequest) -> HttpResponse:
     scope = seen & Scope(False, frozenset(chosen)) if chosen else seen
     survey = redacted_engine(request).survey().only(scope)
     panels = Panels()
-    rates = panels.read("rates", lambda: present(survey.lives, survey.now), {})
-    alarms = [each for each in collect_alarms(scope, NOTHING, survey, rates) if not each.is_snoozed]
+    alarms = collect_alarms(scope, NOTHING, survey, panels)
     worst, about = worst_by_machine(alarms), group_alarms(alarms)
     own, system = split_system(survey.lives)
     names = own + [name for name in system if name in worst or name in chosen]
-    figures = gather_figures({name: survey.lives[name] for name in names}, worst, rates)
+    figures = gather_figures({name: survey.lives[name] for name in names}, worst, alarms.rates)
     ordered = Ordering().sort(figures)
     depths = [held for name in names for held in survey.lives[name].queues.values()]
     context = {

@@ -39,7 +39,6 @@ def show_all(request: HttpRequest) -> HttpResponse:
         return redirect("signalbox:schedule-new", machine)
     rows = queries.list_schedules(Actor.of(request), machine=machine or None)
     context = {
-        "section": "schedules",
         "lines": [present(row) for row in rows],
         "missing": count_missing(rows.missing),
         "machine": machine,
@@ -70,7 +69,6 @@ def _show(
     row = queries.get(actor, name)
     may = {verb: queries.may(actor, row, verb) for verb in VERBS}
     context = {
-        "section": "schedules",
         "line": present(row),
         "row": row,
         "lost": authors.find_lost_right(row.order),
@@ -149,7 +147,6 @@ def _render_form(
     upcoming: Sequence[int] = (), words: str = "", status: int = 200,
 ) -> HttpResponse:  # fmt: skip
     context = {
-        "section": "schedules",
         "machine": machine,
         "form": form,
         "row": row,

@@ -12,15 +12,21 @@ from machines.diagrams import standalone
 
 from .permissions import RIGHTS, anywhere, rights_of
 
+SECTIONS = {
+    "api": "account", "bulks": "bulk", "examples": "patterns", "failures": "errors", "instances": "machines",
+    "jobs": "queues", "overview": "machines", "studio": "machines", "versions": "machines",
+}  # fmt: skip
+"""Room of a view -> the section of its pages in the bar, where it has another name."""
+
 
 def render_page(request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
-    """Render a page with the viewer's rights and the time that ages count from (``now_ms``, unless the context has
-    one).
+    """Render a page with the viewer's rights, the section that is marked in the bar, and the time that ages count from
+    (``now_ms``), unless the context has one.
 
     ``rights``: those on the machine of the page; on a page of many machines, those on any of them. Pages show the
     current state: no cache may keep them.
     """
-    shared = {"now_ms": int(time.time() * 1000), "rights": _list_rights(request)}
+    shared = {"now_ms": int(time.time() * 1000), "rights": _list_rights(request), "section": _find_section(request)}
     response = render(request, template, shared | context, status=status)
     response["Cache-Control"] = "no-store"
     return response
@@ -38,6 +44,13 @@ def answer_drawing(svg: str, *, cache: str = "private, no-store") -> HttpRespons
         headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
                  "Cache-Control": cache},
     )  # fmt: skip
+
+
+def _find_section(request: HttpRequest) -> str:
+    """Return the section of the room whose view answers."""
+    module = request.resolver_match.func.__module__ if request.resolver_match else ""
+    room = module.removeprefix("dashboard.").partition(".")[0]
+    return SECTIONS.get(room, room)
 
 
 def _list_rights(request: HttpRequest) -> frozenset[str]:

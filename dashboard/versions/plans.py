@@ -116,7 +116,7 @@ def _render_form_page(
     olds = version_view.load_versions_of(machine, [source.version for source in plan.sources] if plan else [])
     open_rows, mapped_rows = list_states(plan, choices, live.counts)
     context = {
-        "section": "machines", "machine": machine, "live": live, "versions": versions, "target": target, "form": form,
+        "machine": machine, "live": live, "versions": versions, "target": target, "form": form,
         "plan": plan, "findings": findings, "mistake": mistake, "open_rows": open_rows, "mapped_rows": mapped_rows,
         "field_rows": list_fields(target, olds.values(), choices),
         "removed_fields": list_removed(target, olds.values()),
@@ -146,7 +146,7 @@ def plan_page(
     engine = redacted_engine(request)
     live = engine.live(machine)
     context = presenters.present_plan(actor, stored, live) | {
-        "section": "machines", "machine": machine, "live": live, "versions": count_versions(engine, machine, live),
+        "machine": machine, "live": live, "versions": count_versions(engine, machine, live),
         "may_act": allows(request.user, "operate", machine), "may_publish": allows(request.user, "publish", machine),
         "too_large": live.total > services.AT_ONCE, "at_once": services.AT_ONCE, "mistake": mistake, "reason": reason,
         "now_ms": live.now,

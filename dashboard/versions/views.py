@@ -62,7 +62,7 @@ def _make_context(request: HttpRequest, machine: str) -> dict[str, Any]:
     live = engine.live(machine)
     versions = count_versions(engine, machine, live)
     return {
-        "section": "machines", "machine": machine, "live": live, "versions": versions, "now_ms": live.now,
+        "machine": machine, "live": live, "versions": versions, "now_ms": live.now,
         "missing": count_missing(live.missing),
         "rows": list_versions(Actor.of(request), machine, versions),
         "may_publish": allows(request.user, "publish", machine),
@@ -109,7 +109,7 @@ def diff(request: HttpRequest, machine: str) -> HttpResponse:
     a = request.GET.get("a", "") or str(max((n for n in numbers if n < live.version), default=live.version))
     old, new = presenters.read_side(actor, machine, a), presenters.read_side(actor, machine, b)
     context = presenters.describe(engine, old, new, machine, who=str(request.user.pk)) | {
-        "section": "machines", "machine": machine, "live": live, "versions": versions, "now_ms": live.now,
+        "machine": machine, "live": live, "versions": versions, "now_ms": live.now,
         "choices": presenters.list_sides(actor, machine, numbers),
     }  # fmt: skip
     return render_page(request, "signalbox/versions/diff.html", context)
@@ -234,7 +234,7 @@ def show_replay(request: HttpRequest, machine: str) -> HttpResponse:
     given = {"version": request.GET.get("version") or live.version, "sample": request.GET.get("sample") or SAMPLE}
     form = ReplayForm(given, versions=numbers)
     context: dict[str, Any] = {
-        "section": "machines", "machine": machine, "live": live, "versions": versions, "form": form, "now_ms": live.now,
+        "machine": machine, "live": live, "versions": versions, "form": form, "now_ms": live.now,
         "may_run": allows(request.user, "operate", machine), "most": MOST,
     }  # fmt: skip
     valid = form.is_valid()
@@ -294,9 +294,9 @@ class DraftForm(PageForm):
 
 
 class PublishForm(PageForm):
-    """``rollout``: percent of new instances; empty for all of them."""
-
-    rollout = forms.FloatField(label="percent of new instances", required=False, min_value=0, max_value=100)
+    rollout = forms.FloatField(
+        label="percent of new instances", required=False, min_value=0, max_value=100, help_text="empty or 100: all"
+    )
     reason = forms.CharField(label="note of the version", required=False, max_length=MAX_REASON)
     expect = forms.IntegerField(widget=forms.HiddenInput)
 
@@ -324,7 +324,7 @@ def _render_text_page(
     engine = redacted_engine(request)
     live = _find_live(engine, machine)
     context = {
-        "section": "machines", "machine": machine, "live": live, "form": form, "draft": draft,
+        "machine": machine, "live": live, "form": form, "draft": draft,
         "versions": count_versions(engine, machine, live) if live is not None else None,
     }  # fmt: skip
     return render_page(request, "signalbox/versions/draft_text.html", context, status=status)
@@ -385,7 +385,7 @@ def draft_page(
     if live is None:
         del form.fields["rollout"]  # a first version is that of all
     context: dict[str, Any] = {
-        "section": "machines", "machine": machine, "live": live, "draft": draft, "check": check, "form": form,
+        "machine": machine, "live": live, "draft": draft, "check": check, "form": form,
         "versions": count_versions(engine, machine, live) if live is not None else None, "mistake": mistake,
         "requests": approval_queries.find_open().filter(machine=machine, action="publish", target=f"draft {id}"),
     }  # fmt: skip

@@ -51,7 +51,6 @@ def _render_page(request: HttpRequest, submitted: str = "", form: OrderForm | No
             raise Http404(f"Worker {submitted} not found. It may have stopped.")
         workers = [replace(worker, form=form) if worker.row.id == submitted else worker for worker in workers]
     context = {
-        "section": "workers",
         "now_ms": now,
         "workers": workers,
         "missing": count_missing(alive.missing, of=False),

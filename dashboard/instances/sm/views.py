@@ -111,7 +111,7 @@ def find(request: HttpRequest) -> HttpResponse:
     """Open a key by its name. SM keys cannot be listed: they look like any other key."""
     if key := request.GET.get("key"):
         return redirect("signalbox:sm-key", key)
-    return render_page(request, "signalbox/sm/sm.html", {"section": "machines"})
+    return render_page(request, "signalbox/sm/sm.html", {})
 
 
 @require("view", globally=True)
@@ -152,7 +152,6 @@ def _render_page(request: HttpRequest, kept: Kept, attempt: FailedMove | None = 
     onward = [Name(state) for state in kept.onward]
     states = [Name(state) for state in kept.map]
     context: dict[str, Any] = {
-        "section": "machines",
         "kept": kept,
         "current": Name(kept.current, kept.current in kept.map),
         "initial": Name(kept.initial, kept.initial in kept.map),
