@@ -9,6 +9,7 @@ from collections.abc import Callable
 from copy import deepcopy
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from machines.bulks.bulk import Bulk
 from machines.bulks.order import Order
@@ -197,6 +198,43 @@ def test_old_keys_read_and_without_the_key_nothing_is_lost(coded, settings):
         coded.edit("payment", "p-1", {"account": shown["account"]}, actor="ann", reason="a test")
     settings.SECRET_KEY_FALLBACKS = kept
     assert coded.decrypt(coded.get("payment", "p-1").data)["account"] == NUMBER
+
+
+def find_by_mail(engine: Engine, mail: str = MAIL) -> list[str]:
+    return [one.id for one in engine.find("payment", where={"mail": mail}).instances]
+
+
+def test_the_command_makes_searchable_values_found_under_a_new_key(coded, settings, capsys, monkeypatch):
+    coded.create("payment", "p-1", {"mail": MAIL, "account": NUMBER})
+    coded.create("payment", "p-2")
+    before = coded.encrypt("payment", {"mail": MAIL})
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another key, as long as a key should be: 0123456789"
+    assert find_by_mail(coded) == []
+    coded.create("payment", "p-3", before)
+    assert find_by_mail(coded, before["mail"]) == ["p-3"], "whoever holds the old ciphertext finds what is new"
+    edit = Engine.edit
+
+    def change_first(self, machine, id, changes, **options):
+        if id == "p-1":
+            edit(self, machine, id, {"tries": 1}, actor="ann", reason="a test")
+        return edit(self, machine, id, changes, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Engine, "edit", change_first)
+        call_command("secrets", "rotate")
+    assert "searchable fields of payment: 0 encrypted, 2 up to date, 1 changed meanwhile" in capsys.readouterr().out
+    call_command("secrets", "rotate")
+    assert "searchable fields of payment: 1 encrypted, 2 up to date\n" in capsys.readouterr().out
+    assert sorted(find_by_mail(coded)) == ["p-1", "p-3"]
+    assert coded.fire("payment", "p-1", "sign", before).state == "Known"
+    settings.SECRET_KEY_FALLBACKS = []
+    assert coded.decrypt(coded.get("payment", "p-1").data["mail"]) == MAIL
+    settings.SECRET_KEY = "a third key, which reads none of it: 0123456789"
+    held = coded.get("payment", "p-1").data
+    with pytest.raises(CommandError, match="searchable fields of payment of p-1"):
+        call_command("secrets", "rotate")
+    assert coded.get("payment", "p-1").data == held
 
 
 def test_a_ciphertext_is_not_read_as_that_of_another_field(coded):

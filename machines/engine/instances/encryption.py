@@ -109,8 +109,12 @@ class FieldEncryption:
         return [self.encrypt_by(marks, inner) for inner in value] if isinstance(value, list | tuple) else value
 
     def _encrypt_one(self, name: str, mark: EncryptedField, value: Any) -> Any:
-        if value is None or self._is_encrypted(name, value):
+        if value is None:
             return value
+        if self._is_encrypted(name, value):
+            if not mark.searchable:
+                return value
+            value = self.decrypt(value)  # the key may have been replaced since: equal values have one ciphertext
         if isinstance(value, str) and value.startswith(UNREADABLE):
             raise BadPayload(f"{name} is the note that stands for a value; leave the field out to keep it", field=name)
         if not is_of_type(get_type(value), mark.types):
@@ -205,7 +209,7 @@ class FieldEncryption:
                 for name, rule in where.items()}  # fmt: skip
 
     def _encrypt_term(self, name: str, mark: EncryptedField, rule: Any) -> Any:
-        if rule is None or self._is_encrypted(name, rule):
+        if rule is None or (not mark.searchable and self._is_encrypted(name, rule)):
             return rule
         if not mark.searchable or isinstance(rule, Mapping):
             only = "only by a whole value" if mark.searchable else "only where it is declared as searchable"

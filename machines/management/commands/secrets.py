@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -12,18 +13,20 @@ from machines.bulks.store import Store
 from machines.connections import get_engine
 from machines.encryption.ciphers import WORDS
 from machines.encryption.rotation import Rotation, rotate_all
-from machines.engine import Engine
+from machines.engine import Conflict, EncryptionFailed, Engine, Instance, UnknownInstance
 from machines.management.verbs import add_verb, add_verbs
 
 
 class Command(BaseCommand):
-    help = "Encrypts secrets, second factors, and arguments of approvals and bulk actions under the current SECRET_KEY."
+    help = (
+        "Encrypts secrets, second factors, arguments, and searchable fields of instances under the current SECRET_KEY."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_verb(self, add_verbs(parser), "rotate", "encrypt everything under the current key; safe to repeat")
 
     def handle(self, *args: Any, **given: Any) -> None:
-        reports = [*rotate_all(), rotate_orders(get_engine())]
+        reports = [*rotate_all(), rotate_orders(get_engine()), *rotate_searchable(get_engine())]
         for report in reports:
             again = f", {report.changed} changed meanwhile: run this again" if report.changed else ""
             self.stdout.write(f"{report.name}: {report.renewed} encrypted, {report.current} up to date{again}")
@@ -45,3 +48,36 @@ def rotate_orders(engine: Engine) -> Rotation:
         if (cursor := page.cursor) is None:
             break
     return report
+
+
+def rotate_searchable(engine: Engine) -> Iterator[Rotation]:
+    """Encrypt the searchable fields of all instances in Redis under the current key of the codec, so that they are
+    found again: a repair of each. Raises EngineUnavailable."""
+    for machine in engine.machines():
+        names = [name for name, mark in engine.sensitive(machine).encrypted.items() if mark.searchable]
+        report, cursor = Rotation(f"searchable fields of {machine}"), None
+        while names:
+            page = engine.find(machine, limit=100, cursor=cursor, partial=False)
+            for instance in page.instances:
+                _renew_fields(engine, instance, names, report)
+            if (cursor := page.cursor) is None:
+                yield report
+                break
+
+
+def _renew_fields(engine: Engine, instance: Instance, names: Collection[str], report: Rotation) -> None:
+    machine, id = instance.machine, instance.id
+    held = {name: instance.data[name] for name in names if instance.data.get(name) is not None}
+    try:
+        changes = {name: value for name, value in engine.encrypt(machine, held).items() if value != held[name]}
+        if changes:
+            engine.decrypt(held)  # what no key decrypts would be encrypted once more
+            why = "encrypted under the current key"
+            engine.edit(machine, id, changes, actor="secrets rotate", reason=why, expect=instance.revision)
+    except EncryptionFailed:
+        report.unreadable.append(id)
+    except (Conflict, UnknownInstance):
+        report.changed += 1
+    else:
+        report.renewed += bool(changes)
+        report.current += not changes
