@@ -24,7 +24,7 @@ export function putMachine(name, { counts, total }) {
     const wasEmpty = block.classList.contains("none");
     putCount(block.querySelector("[data-count]"), countOf(block, counts));
     if (!wasEmpty) block.classList.remove("none"); // stays as 0, and a new one comes last: nothing moves under the pointer
-    else if (!block.classList.contains("none")) block.style.order = 1;
+    else if (!block.classList.contains("none")) block.classList.add("new");
   }
   const shown = [...row.querySelectorAll(".tip > span")].map((block) => block.textContent.trim().replace(/\s+/g, " "));
   row.querySelector(".bar-of-states")?.setAttribute("aria-label", `states of ${name}: ${shown.join(", ")}`);
