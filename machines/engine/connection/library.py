@@ -41,11 +41,13 @@ _COMMENT = re.compile(r"^\s*--")
 # A call without a root would write keys without one, and a second key would be ignored in silence: `refuse` answers
 # both. `explain` turns each kind of error into a reply: the server's own errors keep their text and code, the engine's
 # keep their text, and all others (damaged keys, a fault of the library) are logged by the server with their line. No
-# error leaves as a table without `err`: that would end a server of Redis 7.0.
+# error leaves as a table without `err`: that would end a server of Redis 7.0. A function ends early with a reply by
+# throwing `{ reply = ... }` (`arguments.refuse`, `replies.send`).
 _ANSWERS = """local function refuse(name, takes, given)
 return { 'BADARG', name .. ' takes ' .. takes .. ', not ' .. given }
 end
 local function explain(name, why)
+if type(why) == 'table' and why.reply then return why.reply end
 if type(why) == 'table' and why.err then return { err = why.err } end
 local message = type(why) == 'table' and why.sb
 if not message and type(why) == 'string' and not string.find(why, '^%S+:%d+: ') then return { err = why } end

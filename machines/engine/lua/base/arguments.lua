@@ -38,6 +38,24 @@ function arguments.check_present(value, what)
     return not value and what .. ' is missing' or nil
 end
 
+-- Ends the call with the reply BADARG where `why` says what does not fit. Only before the first write: nothing is undone.
+function arguments.refuse(why)
+    if why then error({ reply = { 'BADARG', why } }, 0) end
+end
+
+-- Answers `value`; ends the call with BADARG where there is none.
+function arguments.need(value, why)
+    if not value then arguments.refuse(why) end
+    return value
+end
+
+-- Reads the time of a call like `read_now`; ends the call with BADARG where the text is no time.
+function arguments.need_now(text)
+    local now, clock = arguments.read_now(text)
+    if not now then arguments.refuse('now is in ms since the epoch, not ' .. string.sub(text, 1, 40)) end
+    return now, clock
+end
+
 -- For the arguments that many functions have in common: the first one that does not fit.
 function arguments.check(expect, key, actor, reason, now)
     if now ~= '' and not arguments.read_now(now) then

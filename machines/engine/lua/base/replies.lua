@@ -23,6 +23,11 @@ replies.MOVING = 'MOVING'
 replies.VERSIONS = 'VERSIONS'
 replies.STALE = 'STALE'
 
+-- Ends the call with a reply. Only before the first write: nothing is undone.
+function replies.send(reply)
+    error({ reply = reply }, 0)
+end
+
 -- Joins the ids of the transitions taken with spaces.
 function replies.join_transitions(ctx)
     local edges = ctx.edges

@@ -1,4 +1,4 @@
--- needs: programs
+-- needs: arguments, programs
 -- Programs that are not published: for replays, simulations and checks.
 local draft_programs = {}
 
@@ -15,12 +15,11 @@ local function compile(root, text)
     return compiled
 end
 
--- Compiles a program from its JSON; nil and why when it is broken.
+-- Compiles a program from its JSON; ends the call with BADARG when it is broken.
 function draft_programs.compile(root, text)
     local ok, found = pcall(compile, root, text)
-    if ok then return found end
     local why = type(found) == 'table' and found.sb and ': ' .. found.sb or ''
-    return nil, 'the program cannot be compiled' .. why
+    return arguments.need(ok and found, 'the program cannot be compiled' .. why)
 end
 
 return draft_programs

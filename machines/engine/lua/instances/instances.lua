@@ -81,6 +81,14 @@ function instances.open(root, id, now)
     return make_context(root, id, raw, key, now)
 end
 
+-- The same; ends the call with the reply where there is none, or where its revision is not `expect`.
+function instances.demand(root, id, now, expect)
+    local ctx, missing = instances.open(root, id, now)
+    if not ctx then replies.send(missing) end
+    if (expect or '') ~= '' and tonumber(expect) ~= ctx.version then replies.send({ replies.CONFLICT, ctx.raw._version }) end
+    return ctx
+end
+
 -- Reads fields of the instance's hash in order; nil when it cannot be read.
 local function read_fields(key, names)
     local row = pcall_redis('HMGET', key, unpack(names, 1, math.min(#names, MAX_FIELDS)))

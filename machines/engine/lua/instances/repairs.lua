@@ -4,14 +4,6 @@
 -- actor, reason, now, key, dry, permit}, all text; `dry` is 'dry' for a preview, which needs no reason.
 local repairs = {}
 
-local function check_call(call)
-    local bad = arguments.check_present(call.id, 'the id')
-        or arguments.check(call.expect, call.key, call.actor, call.reason, call.now)
-    if bad then return bad end
-    if call.dry ~= '' and call.dry ~= 'dry' then return "a repair is previewed with 'dry', or done with ''" end
-    if call.dry == '' and not string.find(call.reason, '%S') then return 'a repair needs a reason' end
-    return nil
-end
 
 -- Parses the call from ARGV, where from `at` on come: expect, actor, reason, now, key, dry, permit.
 function repairs.parse_call(ARGV, at)
@@ -19,19 +11,15 @@ function repairs.parse_call(ARGV, at)
         now = ARGV[at + 3] or '', key = ARGV[at + 4] or '', dry = ARGV[at + 5] or '', permit = ARGV[at + 6] or '' }
 end
 
--- Opens the instance to repair; nil and the reply when there is none, or when the key was used before.
+-- Opens the instance to repair; ends the call with the reply when there is none, or when the key was used before.
 function repairs.open(root, call)
-    local bad = check_call(call)
-    if bad then return nil, { replies.BAD_ARGUMENT, bad } end
-    if call.key ~= '' and call.dry == '' then
-        local first = idempotency.find(root, call.id, call.key)
-        if first then return nil, first end
-    end
-    local ctx, missing = instances.open(root, call.id, arguments.read_now(call.now))
-    if not ctx then return nil, missing end
-    if call.expect ~= '' and tonumber(call.expect) ~= ctx.version then
-        return nil, { replies.CONFLICT, ctx.raw._version }
-    end
+    arguments.refuse(arguments.check_present(call.id, 'the id')
+        or arguments.check(call.expect, call.key, call.actor, call.reason, call.now))
+    arguments.need(call.dry == '' or call.dry == 'dry', "a repair is previewed with 'dry', or done with ''")
+    arguments.need(call.dry ~= '' or string.find(call.reason, '%S'), 'a repair needs a reason')
+    local first = call.key ~= '' and call.dry == '' and idempotency.find(root, call.id, call.key)
+    if first then replies.send(first) end
+    local ctx = instances.demand(root, call.id, arguments.read_now(call.now), call.expect)
     if call.permit ~= '' then ctx.before = ctx.raw._state end
     return ctx
 end
@@ -69,26 +57,24 @@ local function enter(ctx, targets)
     if not ctx.chart then step_jobs.plan(ctx) end
 end
 
--- Puts the instance into these states without any action; nil, or why that is not possible.
+-- Puts the instance into these states without any action; ends the call with BADARG where that is not possible.
 function repairs.place(ctx, targets)
     local ready, caught = pcall(enter, ctx, targets)
-    return not ready and values.describe_error(caught) or nil
+    arguments.refuse(not ready and values.describe_error(caught))
 end
 
--- Parses states by name, one in each line, to a set that can be active together; nil and why not.
+-- Parses states by name, one in each line, to a set that can be active together; ends the call with BADARG for others.
 function repairs.parse_targets(ctx, text)
     local targets = {}
     for name in string.gmatch(text or '', '[^\n]+') do
-        local index = ctx.program.index[name]
-        if not index then return nil, "the definition has no state '" .. name .. "'" end
-        if ctx.program.states[index].kind == 'history' then return nil, "'" .. name .. "' is a history, not a state" end
+        local index = arguments.need(ctx.program.index[name], "the definition has no state '" .. name .. "'")
+        arguments.need(ctx.program.states[index].kind ~= 'history', "'" .. name .. "' is a history, not a state")
         targets[#targets + 1] = index
     end
-    if not targets[1] then return nil, 'the state is missing' end
+    arguments.need(targets[1], 'the state is missing')
     targets = configurations.keep_innermost(ctx.program, targets)
-    if targets[2] and not (ctx.chart and configurations.can_be_together(ctx.program, targets)) then
-        return nil, 'these states are never active together'
-    end
+    local is_possible = not targets[2] or ctx.chart and configurations.can_be_together(ctx.program, targets)
+    arguments.need(is_possible, 'these states are never active together')
     return targets
 end
 
@@ -98,6 +84,12 @@ function repairs.check_approval(ctx, action, permit, actor)
     local bad = permits.read(ctx, permit, actor)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     return ctx.permit and permits.needs_approval(ctx, action) and replies.build_approval(ctx, action) or nil
+end
+
+-- Ends the call with that reply.
+function repairs.demand_approval(ctx, action, permit, actor)
+    local refusal = repairs.check_approval(ctx, action, permit, actor)
+    if refusal then replies.send(refusal) end
 end
 
 -- Checks the approval of an action on the instance that waits for a job.
@@ -112,8 +104,7 @@ end
 -- payload there.
 function repairs.finish(ctx, call, event, history_payload)
     if call.dry ~= '' then return previews.build_reply(ctx) end
-    local refusal = repairs.check_approval(ctx, string.sub(event, 2, -2), call.permit, call.actor)
-    if refusal then return refusal end
+    repairs.demand_approval(ctx, string.sub(event, 2, -2), call.permit, call.actor)
     local ok, fault = commit.write_step(ctx, event, call.actor, call.reason, history_payload or '0')
     if not ok then return { replies.FAULT, fault } end
     return repairs.store_reply(ctx, call)

@@ -9,20 +9,18 @@ local KEEP_FENCE = 30 * 86400000 -- ms: the last fence is kept, for a clock that
 local FIELDS = { 'token', 'fence', 'owner', 'since', 'until' }
 locks.MAX_OWNER = 600 -- bytes: 150 characters of any alphabet
 
--- Reads the clock of a call: {now, grace, clock}; nil and a sentence.
+-- Reads the clock of a call: {now, grace, clock}.
 function locks.read_clock(text)
-    local now, clock = arguments.read_now(text)
-    if not now then return nil, 'now is in ms since the epoch' end
+    local now, clock = arguments.need_now(text)
     return { now = now, grace = clock and 0 or GRACE, clock = clock ~= nil }
 end
 
 function locks.check_token(token)
-    local fits = token and #token == 32 and string.match(token, '^[0-9a-f]+$')
-    return not fits and 'a token is 32 hex digits' or nil
+    arguments.need(token and #token == 32 and string.match(token, '^[0-9a-f]+$'), 'a token is 32 hex digits')
 end
 
 function locks.check_time(ms)
-    return not arguments.parse_count(ms, 1, arguments.MAX_MS) and 'a lock is held for 1 to 86400000 ms' or nil
+    arguments.need(arguments.parse_count(ms, 1, arguments.MAX_MS), 'a lock is held for 1 to 86400000 ms')
 end
 
 local function parse_number(text, root)

@@ -15,19 +15,15 @@ scoreboards.RESCALE_AFTER = 512 -- half-lives after which scores are scaled back
 scoreboards.WORTHLESS_AFTER = 100 -- half-lives after which the rest of a point counts for nothing
 local FORGOTTEN_AFTER = 160 -- half-lives without points after which a board is deleted
 
--- Parses the first four arguments to {kind, half, keep, now, ...}; nil and why when they do not fit. `half`: ms.
+-- Parses the first four arguments to {kind, half, keep, now, ...}. `half`: ms.
 function scoreboards.parse(ARGV)
     local kind, half, keep = ARGV[1] or '', arguments.parse_count(ARGV[2], 0, 1e12), arguments.parse_count(ARGV[3], 0, MAX_KEEP)
-    if kind ~= 'all' and kind ~= 'fade' and not LENGTHS[kind] then
-        return nil, 'the kinds of boards are all, hour, day, week and fade'
-    end
-    if not half or kind == 'fade' and half < 1 then return nil, 'a half-life is in ms, a whole number' end
-    if not keep then return nil, 'keep is a whole number of periods up to ' .. MAX_KEEP end
-    local given, now = ARGV[4] or '', 0
-    local bad = given ~= '' and arguments.check('', '', '', '', given)
-    if bad then return nil, bad end
-    if kind ~= 'all' then now = arguments.read_now(given) end
-    return { kind = kind, half = half, keep = keep, now = now, epoch = 0, touched = 0, scaled = false }
+    local is_kind = kind == 'all' or kind == 'fade' or LENGTHS[kind]
+    arguments.need(is_kind, 'the kinds of boards are all, hour, day, week and fade')
+    arguments.need(half and (kind ~= 'fade' or half >= 1), 'a half-life is in ms, a whole number')
+    arguments.need(keep, 'keep is a whole number of periods up to ' .. MAX_KEEP)
+    local now = (kind ~= 'all' or (ARGV[4] or '') ~= '') and arguments.need_now(ARGV[4])
+    return { kind = kind, half = half, keep = keep, now = kind ~= 'all' and now or 0, epoch = 0, touched = 0, scaled = false }
 end
 
 local function period_number(board)

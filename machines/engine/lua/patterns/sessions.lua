@@ -12,10 +12,9 @@ sessions.MAX_STATE = 1048576 -- bytes
 sessions.MAX_SUBJECT = 2048 -- bytes: 512 characters of any alphabet
 sessions.NONE = '-' -- in place of a former secret
 
--- Reads the clock of a call: now (ms), and how much longer keys live; nil and a sentence.
+-- Reads the clock of a call: now (ms), and how much longer keys live.
 function sessions.read_clock(text)
-    local now, clock = arguments.read_now(text)
-    if not now then return nil, 'now is in ms since the epoch' end
+    local now, clock = arguments.need_now(text)
     return now, clock and 0 or GRACE
 end
 
@@ -24,9 +23,15 @@ local function is_hex(text, length) return text and #text == length and not stri
 function sessions.is_handle(text) return is_hex(text, 16) end
 function sessions.is_digest(text) return is_hex(text, 64) end
 -- Tells whether handle and digest have the right length. They are only compared: a wrong one matches no session.
-function sessions.is_well_formed(handle, digest) return handle and #handle == 16 and digest and #digest == 64 end
+function sessions.check_name(handle, digest)
+    local fits = handle and #handle == 16 and digest and #digest == 64
+    arguments.need(fits, 'a session is named by handle and digest')
+end
 function sessions.is_subject(text) return text and text ~= '' and #text <= sessions.MAX_SUBJECT end
-function sessions.is_state(text) return text and string.sub(text, 1, 1) == '{' and #text <= sessions.MAX_STATE end
+function sessions.check_state(text)
+    local fits = text and string.sub(text, 1, 1) == '{' and #text <= sessions.MAX_STATE
+    arguments.need(fits, 'state is a JSON object of at most ' .. sessions.MAX_STATE .. ' bytes')
+end
 
 local function throw_damaged(handle)
     error('the session ' .. handle .. ' is damaged: another program wrote its key', 0)

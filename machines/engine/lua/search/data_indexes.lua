@@ -1,4 +1,4 @@
--- needs: json, keys
+-- needs: arguments, json, keys
 -- Indexes of instances by their data and by facts about them: for each indexed field a sorted set of members
 -- `<mark>NUL<id>`, all of one score, in the order of their bytes. A mark is a letter for the type, then the value: the
 -- beginning of a text, or 16 hexadecimal digits that sort like the number. A field that any version of the machine has
@@ -417,11 +417,10 @@ function data_indexes.check_conditions(conditions)
     return nil
 end
 
--- Parses the conditions of a call; nil and why when they are malformed. A null value is json.null.
+-- Parses the conditions of a call; ends it with BADARG when they are malformed. A null value is json.null.
 function data_indexes.parse_conditions(text)
     local ok, found = pcall(json.decode, text or '')
-    local why = data_indexes.check_conditions(ok and found or nil)
-    if why then return nil, why end
+    arguments.refuse(data_indexes.check_conditions(ok and found or nil))
     return found
 end
 

@@ -1,4 +1,4 @@
--- needs: data_indexes, failures, json, keys, programs, strings, texts, time_limit
+-- needs: arguments, data_indexes, failures, json, keys, programs, strings, texts, time_limit
 -- Compares instances with a search while it walks an index, so that only matching ones are read whole. The caller compares
 -- again: what cannot be decided here passes.
 local filters = {}
@@ -13,11 +13,12 @@ local CREATED, SUSPENDED = 'instance.created', 'instance.suspended' -- no index 
 local COLUMNS = { [ACTOR] = '_actor', [TRANSITION] = '_came', [CREATED] = '_created', [SUSPENDED] = '_suspended',
     [texts.FIELD] = '_state' }
 
--- Parses JSON {states = [...], where = [condition, ...]}, both optional; nil for '', nil and why when malformed.
+-- Parses JSON {states = [...], where = [condition, ...]}, both optional; nil for ''. Ends the call with
+-- BADARG when it is malformed.
 function filters.parse(text)
     if (text or '') == '' then return nil end
     local ok, found = pcall(json.decode, text)
-    if not ok or type(found) ~= 'table' then return nil, 'a filter is a JSON object' end
+    arguments.need(ok and type(found) == 'table', 'a filter is a JSON object')
     return filters.make(found.where, found.states)
 end
 
@@ -32,8 +33,7 @@ end
 
 -- Makes a filter from tables that may be nil.
 function filters.make(where, states)
-    local why = where ~= nil and data_indexes.check_conditions(where) or states ~= nil and filters.check_states(states)
-    if why then return nil, why end
+    arguments.refuse(where ~= nil and data_indexes.check_conditions(where) or states ~= nil and filters.check_states(states))
     local filter = { where = where or {}, columns = { '_def', '_state', '_entered' } }
     for i, condition in ipairs(filter.where) do
         local field = condition.field
@@ -41,8 +41,8 @@ function filters.make(where, states)
         local is_fact = COLUMNS[field] or data_indexes.facts[field] or field == failures.FIELD
         if not is_fact then filter.reads_data = true end
         if field == texts.FIELD then
-            filter.every, why = TEXTS_EVERY, texts.check(condition)
-            if why then return nil, why end
+            filter.every = TEXTS_EVERY
+            arguments.refuse(texts.check(condition))
         end
     end
     if states then

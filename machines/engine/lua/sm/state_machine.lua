@@ -14,16 +14,16 @@ local WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of 
 
 local find, upper = string.find, string.upper
 
-local function make_error(...)
-    return redis.error_reply('ERR ' .. table.concat({ ... }))
+-- Ends the command with an error.
+local function fail(...)
+    error(redis.error_reply('ERR ' .. table.concat({ ... })))
 end
 
 local function quote_name(name)
     return "'" .. strings.cut_head(name, MAX_SHOWN) .. (#name > MAX_SHOWN and '...' or '') .. "'"
 end
 
--- Answers an error when a command was not called as `usage` says: its name, its key, and further arguments, optional ones in
--- brackets.
+-- Ends a command that was not called as `usage` says: its name, its key, and further arguments, optional ones in brackets.
 function state_machine.check_usage(usage, KEYS, ARGV)
     local command, takes = string.match(usage, '^(%S+) ?(.*)$')
     local given, least, most = #KEYS + #ARGV, 0, 0
@@ -31,8 +31,8 @@ function state_machine.check_usage(usage, KEYS, ARGV)
         most = most + 1
         if not find(word, '^%[') then least = least + 1 end
     end
-    if #KEYS == math.min(most, 1) and given >= least and given <= most then return nil end
-    return make_error("wrong number of arguments for '", command, "' command; it takes ", most > 0 and takes or 'none')
+    if #KEYS == math.min(most, 1) and given >= least and given <= most then return end
+    fail("wrong number of arguments for '", command, "' command; it takes ", most > 0 and takes or 'none')
 end
 
 -- Tells whether an argument is the option, in any case.
@@ -40,11 +40,10 @@ function state_machine.is_option(word, option)
     return upper(word) == option
 end
 
--- Answers an error about a text that a machine's JSON cannot hold, or nil.
+-- Refuses a text that a machine's JSON cannot hold.
 function state_machine.check_text(text, what)
-    if #text > MAX_TEXT then return make_error(what, ' has at most ', MAX_TEXT, ' bytes, not ', #text) end
-    if find(text, '%z') or not strings.is_valid(text) then return make_error(what, ' is UTF-8 without NUL') end
-    return nil
+    if #text > MAX_TEXT then fail(what, ' has at most ', MAX_TEXT, ' bytes, not ', #text) end
+    if find(text, '%z') or not strings.is_valid(text) then fail(what, ' is UTF-8 without NUL') end
 end
 
 -- Answers a sentence about what is wrong with a decoded map, or nil.
@@ -79,40 +78,34 @@ local function parse_map(text)
     return map
 end
 
--- Answers false for a missing key, or the error of another type for a key without the mark.
+-- Refuses a key without the mark that exists.
 local function check_other_type(key)
-    if redis.call('EXISTS', key) == 0 then return false end
-    return redis.error_reply(WRONG_TYPE .. ': this hash is no state machine')
+    if redis.call('EXISTS', key) == 1 then error(redis.error_reply(WRONG_TYPE .. ': this hash is no state machine')) end
 end
 
--- Reads the machine at a key; when there is none, nil and the reply: false for a missing key, or an error.
+-- Reads the machine at a key; nil for a missing key.
 function state_machine.read(key)
-    local held = redis.pcall('HMGET', key, '_sm', 'current', 'initial', 'reason', 'map')
-    if held.err then return nil, held end
-    if not held[1] then return nil, check_other_type(key) end
+    local held = redis.call('HMGET', key, '_sm', 'current', 'initial', 'reason', 'map')
+    if not held[1] then return check_other_type(key) end
     if held[1] ~= LAYOUT then
-        return nil, make_error('this state machine is kept in layout ', quote_name(held[1]), '; this library knows ', LAYOUT)
+        fail('this state machine is kept in layout ', quote_name(held[1]), '; this library knows ', LAYOUT)
     end
     local machine = { current = held[2], initial = held[3], reason = held[4], text = held[5] }
     for name, field in pairs(machine) do
         if not field or not strings.is_valid(field) then
-            return nil, make_error("this state machine was damaged: its field '", name == 'text' and 'map' or name,
-                "' is missing or not UTF-8")
+            local shown = name == 'text' and 'map' or name
+            fail("this state machine was damaged: its field '", shown, "' is missing or not UTF-8")
         end
     end
     local map, bad = parse_map(machine.text)
-    if not map then return nil, make_error('this state machine was damaged: ', bad) end
+    if not map then fail('this state machine was damaged: ', bad) end
     machine.map = map
     return machine
 end
 
--- Stores a machine under a key, without a time to live, in place of an earlier one. Replies OK, or the error of a key of
--- another type.
+-- Stores a machine under a key, without a time to live, in place of an earlier one; refuses a key of another type.
 function state_machine.store(key, machine)
-    local mark = redis.pcall('HGET', key, '_sm')
-    if type(mark) == 'table' then return mark end
-    local problem = not mark and check_other_type(key)
-    if problem then return problem end
+    if not redis.call('HGET', key, '_sm') then check_other_type(key) end
     redis.call('HSET', key, '_sm', LAYOUT, 'current', machine.current, 'initial', machine.initial, 'reason',
         machine.reason, 'map', machine.text)
     redis.call('PERSIST', key)
@@ -135,36 +128,31 @@ local FIELDS = { 'current', 'map', 'initial', 'reason' }
 local WANTED = 'a state machine is a JSON object with current, map, initial and reason'
 
 local function check_fields(found)
-    if values.kind_of(found) ~= 'object' then return make_error(WANTED, '; this is ', values.kind_of(found)) end
+    if values.kind_of(found) ~= 'object' then fail(WANTED, '; this is ', values.kind_of(found)) end
     for _, name in ipairs(FIELDS) do
-        if found[name] == nil then return make_error(WANTED, "; '", name, "' is missing") end
+        if found[name] == nil then fail(WANTED, "; '", name, "' is missing") end
     end
     for _, name in ipairs({ 'current', 'initial', 'reason' }) do
-        if type(found[name]) ~= 'string' then
-            return make_error(WANTED, "; '", name, "' is a string, not ", values.kind_of(found[name]))
-        end
-        local bad = state_machine.check_text(found[name], "'" .. name .. "'")
-        if bad then return bad end
+        if type(found[name]) ~= 'string' then fail(WANTED, "; '", name, "' is a string, not ", values.kind_of(found[name])) end
+        state_machine.check_text(found[name], "'" .. name .. "'")
     end
     local bad = check_map(found.map)
-    return bad and make_error(WANTED, '; ', bad)
+    if bad then fail(WANTED, '; ', bad) end
 end
 
--- Parses a machine from JSON; nil and an error when it is none. `current` overrides the JSON's, unless it is empty; where
+-- Parses a machine from JSON. `current` overrides the JSON's, unless it is empty; where
 -- both are, the machine is in its initial state.
 function state_machine.parse(text, current)
-    if #text > MAX_JSON then
-        return nil, make_error('a state machine has at most ', MAX_JSON, ' bytes of JSON, not ', #text)
-    end
-    if not strings.is_valid(text) then return nil, make_error('a state machine is JSON in UTF-8') end
+    if #text > MAX_JSON then fail('a state machine has at most ', MAX_JSON, ' bytes of JSON, not ', #text) end
+    if not strings.is_valid(text) then fail('a state machine is JSON in UTF-8') end
     local ok, found = pcall(json.decode, text)
-    if not ok then return nil, make_error(values.describe_error(found)) end
-    local bad = check_fields(found) or state_machine.check_text(current, 'a state')
-    if bad then return nil, bad end
+    if not ok then fail(values.describe_error(found)) end
+    check_fields(found)
+    state_machine.check_text(current, 'a state')
     if current == '' then current = found.current end
     if current == '' then current = found.initial end
     local map = json.encode(found.map)
-    if #map > MAX_JSON then return nil, make_error("'map' has at most ", MAX_JSON, ' bytes of JSON, not ', #map) end
+    if #map > MAX_JSON then fail("'map' has at most ", MAX_JSON, ' bytes of JSON, not ', #map) end
     return { current = current, initial = found.initial, reason = found.reason, text = map }
 end
 
@@ -190,18 +178,15 @@ local function describe_targets(machine)
     return #names == 0 and 'nothing' or table.concat(names, ', ')
 end
 
--- Answers an error when the machine may not move to a state, or nil. A state is a key of the map, also with FORCE.
+-- Refuses a state that the machine may not move to. A state is a key of the map, also with FORCE.
 function state_machine.check_transition(machine, target, option)
-    if not machine.map[target] then
-        return make_error('invalid state transition: ', quote_name(target), ' is no key of the map')
+    if not machine.map[target] then fail('invalid state transition: ', quote_name(target), ' is no key of the map') end
+    if option and not state_machine.is_option(option, 'FORCE') then
+        fail('invalid command option ', quote_name(option), '; after the reason comes FORCE, or nothing')
     end
-    if option then
-        if state_machine.is_option(option, 'FORCE') then return nil end
-        return make_error('invalid command option ', quote_name(option), '; after the reason comes FORCE, or nothing')
-    end
-    if leads_to(machine, target) then return nil end
-    return make_error('invalid state transition: ', quote_name(machine.current), ' does not lead to ', quote_name(target),
-        '; it leads to ', describe_targets(machine))
+    if option or leads_to(machine, target) then return end
+    fail('invalid state transition: ', quote_name(machine.current), ' does not lead to ', quote_name(target), '; it leads to ',
+        describe_targets(machine))
 end
 
 return state_machine

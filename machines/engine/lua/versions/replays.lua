@@ -1,5 +1,5 @@
--- needs: configurations, core, draft_programs, fields, json, memory_instances, payloads, programs, recorded_steps, replies
--- needs: sends, steps, timers, values, work_budget
+-- needs: arguments, configurations, core, draft_programs, fields, json, memory_instances, payloads, programs
+-- needs: recorded_steps, replies, sends, steps, timers, values, work_budget
 -- Runs recorded histories on a version of their machine: the interpreter takes each recorded event again, on an instance
 -- that exists in memory only. Nothing is written; jobs, messages and log entries are computed and dropped.
 local replays = {}
@@ -15,25 +15,28 @@ local match, type, pcall = string.match, type, pcall
 -- Reasons why a step cannot be read from its history.
 local PAYLOAD, RANDOM, CREATION, UNKNOWN, TIMERS = 'payload', 'random', 'creation', 'unknown step', 'timers'
 
--- Loads the program to replay on: `<version>:<digest>`, or the program of a draft as JSON. nil and why when there is none.
+-- Loads the program to replay on: `<version>:<digest>`, or the program of a draft as JSON; ends the call with
+-- BADARG when there is none.
 function replays.load(root, text)
-    if string.sub(text, 1, 1) ~= '{' then return programs.load(root, text) end
-    return draft_programs.compile(root, text)
+    if string.sub(text, 1, 1) == '{' then return draft_programs.compile(root, text) end
+    local program, missing = programs.load(root, text)
+    return arguments.need(program, missing)
 end
 
--- Reads how recorded versions correspond to the one that is replayed: version -> rules; nil and why for malformed ones.
+-- Reads how recorded versions correspond to the one that is replayed: version -> rules.
 function replays.read_rules(text)
     local ok, found = pcall(cjson.decode, text)
-    if not ok or type(found) ~= 'table' then return nil, 'the rules are a JSON object' end
+    arguments.need(ok and type(found) == 'table', 'the rules are a JSON object')
     for version, rules in pairs(found) do
-        if type(version) ~= 'string' or type(rules) ~= 'table' then return nil, 'the rules are an object for each version' end
+        local fits = type(version) == 'string' and type(rules) == 'table'
+        arguments.need(fits, 'the rules are an object for each version')
         for _, part in ipairs({ 'states', 'events', 'transitions', 'fields', 'timers' }) do
             if rules[part] == nil then rules[part] = {} end
-            if type(rules[part]) ~= 'table' then return nil, 'rules have tables, not ' .. part end
+            arguments.need(type(rules[part]) == 'table', 'rules have tables, not ' .. part)
         end
         rules.claimed, rules.counterparts = {}, {}
         for _, names in pairs(rules.states) do
-            if type(names) ~= 'table' then return nil, 'a state has a list of counterparts' end
+            arguments.need(type(names) == 'table', 'a state has a list of counterparts')
             for _, name in ipairs(names) do rules.claimed[name] = true end
         end
         for _, id in pairs(rules.transitions) do rules.counterparts[id] = true end
@@ -43,9 +46,9 @@ end
 
 -- Starts or continues the replay of one instance. `found`: what `replays.save` made, or {version, parent} at first.
 function replays.open(program, rules, id, found)
-    if type(found) ~= 'table' or type(found.version) ~= 'string' then return nil, 'a snapshot has a version' end
-    if not rules[found.version] then return nil, 'there are no rules for version ' .. found.version end
-    if found.raw ~= nil and type(found.raw) ~= 'table' then return nil, 'a snapshot has a hash' end
+    arguments.need(type(found) == 'table' and type(found.version) == 'string', 'a snapshot has a version')
+    arguments.need(rules[found.version], 'there are no rules for version ' .. found.version)
+    arguments.need(found.raw == nil or type(found.raw) == 'table', 'a snapshot has a hash')
     return {
         program = program,
         all_rules = rules,

@@ -1,4 +1,4 @@
--- needs: group_limits, json, keys, queue_limits, replies
+-- needs: arguments, group_limits, json, keys, queue_limits, replies
 -- Which version new instances get: the current one, or the one that is rolled out to a share of them. The meta of a
 -- partition has `current`; `rollout`: `<hundredths of a percent> <version>:<digest> <JSON>`, 0 for a roll-out that was
 -- stopped; `pin`: JSON of the version that stays current, `next` is what becomes current without the pin; `withdrawn`:
@@ -6,10 +6,23 @@
 -- which take a copy only of a later turn.
 local version_policy = {}
 
-local BUCKETS = 10000
+local BUCKETS, MAX_SETTINGS = 10000, 16384
 local match, sub, find = string.match, string.sub, string.find
 
 version_policy.BUCKETS = BUCKETS
+
+-- Parses the share of a roll-out; ends the call with BADARG for anything else.
+function version_policy.parse_share(text)
+    return arguments.need(arguments.parse_count(text, 0, BUCKETS - 1), 'a share is 0 to 9999 hundredths of a percent')
+end
+
+-- Parses the settings of a roll-out, JSON or ''; ends the call with BADARG for anything else.
+function version_policy.parse_settings(text)
+    if (text or '') == '' then return {} end
+    arguments.need(#text <= MAX_SETTINGS, 'the settings have at most ' .. MAX_SETTINGS .. ' bytes')
+    local ok, found = pcall(cjson.decode, text)
+    return arguments.need(ok and type(found) == 'table' and found, 'the settings are a JSON object')
+end
 
 -- Answers the place of an id in a roll-out, 0 to 9999: the first 8 hexadecimal digits of SHA-1 of `<version>:<id>`, modulo
 -- 10000. An id has the new version at every share above its place.

@@ -25,8 +25,7 @@ local COMMANDS = {
 local CONTAINERS = { XGROUP = true, XINFO = true }
 
 return function(_, ARGV)
-    local bad = arguments.check_present(ARGV[1], 'a key')
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.need(ARGV[1], 'a key is missing')
     local missing = { replies.OK }
     for _, example in ipairs(COMMANDS) do
         local words = {}

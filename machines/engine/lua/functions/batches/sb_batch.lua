@@ -19,18 +19,18 @@ local function check_name(text, what)
     return what .. ' has 1 to ' .. MAX_TEXT .. ' bytes of UTF-8'
 end
 
--- Reads the callbacks: name -> words as JSON; nil and why.
+-- Reads the callbacks: name -> words as JSON.
 local function read_callbacks(text)
     local ok, found = pcall(cjson.decode, text == '' and '{}' or text)
-    if not ok or type(found) ~= 'table' then return nil, 'callbacks are an object' end
+    arguments.need(ok and type(found) == 'table', 'callbacks are an object')
     local texts = {}
     for name, words in pairs(found) do
         if not CALLBACKS[name] or type(words) ~= 'table' or #words ~= job_words.COUNT then
-            return nil, 'a callback is on_success, on_failure or on_end, with the words of a job'
+            arguments.refuse('a callback is on_success, on_failure or on_end, with the words of a job')
         end
         for i = 1, #words do words[i] = tostring(words[i]) end
         local wrong = job_words.check(job_words.read(words, 1))
-        if wrong then return nil, name .. ': ' .. wrong end
+        arguments.refuse(wrong and name .. ': ' .. wrong)
         texts[name] = cjson.encode(words)
     end
     return texts
@@ -40,8 +40,7 @@ local function read_jobs(ARGV, id, count)
     local specs = {}
     for i = 1, count do
         local spec = job_words.read(ARGV, HEAD + 1 + (i - 1) * job_words.COUNT)
-        local wrong = job_words.check(spec) or spec.unique and 'a job of a batch has no unique key'
-        if wrong then return nil, wrong end
+        arguments.refuse(job_words.check(spec) or spec.unique and 'a job of a batch has no unique key')
         spec.batch, specs[i] = id, spec
     end
     return specs
@@ -69,13 +68,13 @@ local function add(root, id, batch, call, specs, now)
     local key, field = keys.batch(root, id), 'add:' .. call.key
     local there, of = string.match(redis.call('HGET', key, field) or '', '^(%d+)/(%d+)$')
     there = tonumber(there or 0)
-    if of and tonumber(of) ~= call.total then return 'this addition began with ' .. of .. ' jobs' end
-    if call.from > there or call.from + #specs > call.total then return 'an addition comes in order, and in full' end
-    if not of and batch.ended then return 'the batch has ended' end
+    if of and tonumber(of) ~= call.total then arguments.refuse('this addition began with ' .. of .. ' jobs') end
+    arguments.need(call.from <= there and call.from + #specs <= call.total, 'an addition comes in order, and in full')
+    arguments.need(of or not batch.ended, 'the batch has ended')
     if not of then batch.total, batch.open = batch.total + call.total, batch.open + call.total end
-    if batch.total > MAX_TOTAL then return 'a batch has at most a million jobs' end
+    arguments.need(batch.total <= MAX_TOTAL, 'a batch has at most a million jobs')
     local first, added = there - call.from + 1, {}
-    if first > #specs then return nil end
+    if first > #specs then return end
     local ok, caught = pcall(enqueue_all, root, specs, first, now, added)
     if not ok then
         for i = #added, 1, -1 do jobs.undo_enqueue(root, added[i]) end
@@ -86,36 +85,25 @@ local function add(root, id, batch, call, specs, now)
     for name, text in pairs(call.callbacks) do redis.call('HSET', key, name, text) end
     job_batches.write(root, id, batch)
     announce(root, specs, first)
-    return nil
 end
-
-local function check(root, ARGV, count)
-    local bad = arguments.check_root(root) or arguments.check('', '', '', '', ARGV[1] or '') or check_name(ARGV[2], 'a batch')
-    if bad then return bad end
-    if count < 1 or count > MAX_JOBS or count % 1 ~= 0 then
-        return 'each job comes in ' .. job_words.COUNT .. ' words, 1 to ' .. MAX_JOBS .. ' of them'
-    end
-    return check_name(ARGV[3], 'a key')
-end
-
 return function(KEYS, ARGV)
     local root, id, count = KEYS[1], ARGV[2], (#ARGV - HEAD) / job_words.COUNT
-    local bad = check(root, ARGV, count)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local batch, now, clock = job_batches.read(root, id), arguments.read_now(ARGV[1])
+    arguments.refuse(arguments.check_root(root) or check_name(id, 'a batch') or check_name(ARGV[3], 'a key'))
+    if count < 1 or count > MAX_JOBS or count % 1 ~= 0 then
+        arguments.refuse('each job comes in ' .. job_words.COUNT .. ' words, 1 to ' .. MAX_JOBS .. ' of them')
+    end
+    local now, clock = arguments.need_now(ARGV[1])
+    local batch = job_batches.read(root, id)
     local call = { key = ARGV[3], total = arguments.parse_count(ARGV[4], 1, MAX_TOTAL),
         from = arguments.parse_count(ARGV[5], 0, MAX_TOTAL), callbacks = {} }
-    if not call.total or not call.from then return { replies.BAD_ARGUMENT, 'an addition has 1 to a million jobs' } end
-    local specs, wrong = read_jobs(ARGV, id, count)
-    if wrong then return { replies.BAD_ARGUMENT, wrong } end
+    arguments.need(call.total and call.from, 'an addition has 1 to a million jobs')
+    local specs = read_jobs(ARGV, id, count)
     if not batch then
         if ARGV[6] == '' then return { replies.GONE } end
-        call.callbacks, bad = read_callbacks(ARGV[6])
-        if bad then return { replies.BAD_ARGUMENT, bad } end
+        call.callbacks = read_callbacks(ARGV[6])
         batch = job_batches.begin(root, now)
     end
-    bad = add(root, id, batch, call, specs, now)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    add(root, id, batch, call, specs, now)
     pulse.ring(root, clock)
     return { replies.OK, unpack(job_batches.list(batch)) }
 end

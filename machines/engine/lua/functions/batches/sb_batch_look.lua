@@ -8,8 +8,7 @@
 -- Notifies: nothing
 -- Cost:    O(1)
 return function(KEYS, ARGV)
-    local bad = arguments.check_present(ARGV[1], 'the batch')
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.need(ARGV[1], 'the batch is missing')
     local batch, job = job_batches.read(KEYS[1], ARGV[1]), ARGV[2] or ''
     if not batch or job ~= '' and not job_batches.has_job(batch, job) then return { replies.GONE } end
     return { replies.OK, unpack(job_batches.list(batch)) }

@@ -19,9 +19,8 @@ end
 
 return function(KEYS, ARGV)
     local root, names, mode = KEYS[1], ARGV[1] or '', ARGV[2] or ''
-    local bad = arguments.check_present(ARGV[1], 'the names') or check_names(names)
-    if mode ~= '' and mode ~= 'once' and mode ~= 'open' then bad = bad or 'the modes are once and open' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.refuse(arguments.check_present(ARGV[1], 'the names') or check_names(names))
+    arguments.need(mode == '' or mode == 'once' or mode == 'open', 'the modes are once and open')
     local meta = redis.call('HMGET', keys.meta(root), 'current', 'granted')
     if not meta[1] then return { replies.NO_MACHINE } end
     if mode == 'once' and meta[2] then return { replies.OK, meta[2] } end

@@ -14,19 +14,15 @@
 --          nothing. A version that becomes current ends the roll-out
 -- Notifies: <root>:pulse
 -- Cost:    O(size of the program)
-local MAX_VERSION, MAX_PARTITIONS, MAX_SETTINGS = 1e9, 65536, 16384
+local MAX_VERSION, MAX_PARTITIONS = 1e9, 65536
 
 -- Checked before any write: each of these becomes part of a key or a field.
 local function check_row(row, version, root)
-    local bad = arguments.check_root(root)
-    if bad then return bad end
-    if not string.find(row.digest or '', '^%x+$') or #row.digest > 64 then return 'a digest is hex' end
-    if not row.program or not row.source or not row.secret then return 'program, source and secret are needed' end
-    if not arguments.parse_count(row.partitions, 1, MAX_PARTITIONS) then return 'partitions are 1 to ' .. MAX_PARTITIONS end
-    if version ~= '' and not arguments.parse_count(version, 1, MAX_VERSION) then
-        return 'a version is a whole number from 1'
-    end
-    return nil
+    arguments.refuse(arguments.check_root(root))
+    arguments.need(string.find(row.digest or '', '^%x+$') and #row.digest <= 64, 'a digest is hex')
+    arguments.need(row.program and row.source and row.secret, 'program, source and secret are needed')
+    arguments.need(arguments.parse_count(row.partitions, 1, MAX_PARTITIONS), 'partitions are 1 to ' .. MAX_PARTITIONS)
+    arguments.need(version == '' or arguments.parse_count(version, 1, MAX_VERSION), 'a version is a whole number from 1')
 end
 
 local function check_program(source, root)
@@ -88,21 +84,12 @@ end
 
 -- Parses how a new version begins: '' (current), 'store' (not current) or a roll-out with its share and settings.
 local function parse_mode(ARGV)
-    local mode, settings = ARGV[7] or '', {}
+    local mode = ARGV[7] or ''
     if mode == '' or mode == 'store' then return { mode = mode } end
-    if mode ~= 'rollout' then return nil, "a version is published with '', store or rollout" end
-    local share = arguments.parse_count(ARGV[8], 0, version_policy.BUCKETS - 1)
-    if not share then return nil, 'a share is 0 to 9999 hundredths of a percent' end
-    if (ARGV[9] or '') ~= '' then
-        if #ARGV[9] > MAX_SETTINGS then return nil, 'the settings have at most ' .. MAX_SETTINGS .. ' bytes' end
-        local ok, found = pcall(cjson.decode, ARGV[9])
-        if not ok or type(found) ~= 'table' then return nil, 'the settings are a JSON object' end
-        settings = found
-    end
-    local bad = arguments.check('', '', ARGV[10] or '', ARGV[11] or '', '')
-    if bad then return nil, bad end
-    return { mode = mode, share = share, settings = settings, actor = ARGV[10] or '', reason = ARGV[11] or '',
-        now = arguments.read_now('') }
+    arguments.need(mode == 'rollout', "a version is published with '', store or rollout")
+    arguments.refuse(arguments.check('', '', ARGV[10] or '', ARGV[11] or '', ''))
+    return { mode = mode, share = version_policy.parse_share(ARGV[8]), settings = version_policy.parse_settings(ARGV[9]),
+        actor = ARGV[10] or '', reason = ARGV[11] or '', now = arguments.read_now('') }
 end
 
 local function has_digest(def, digest)
@@ -191,10 +178,8 @@ end
 return function(KEYS, ARGV)
     local root = KEYS[1]
     local row = { digest = ARGV[1], program = ARGV[2], source = ARGV[3], secret = ARGV[4], partitions = ARGV[5] }
-    local bad = check_row(row, ARGV[6] or '', root)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local mode, unclear = parse_mode(ARGV)
-    if not mode then return { replies.BAD_ARGUMENT, unclear } end
+    check_row(row, ARGV[6] or '', root)
+    local mode = parse_mode(ARGV)
     row.wanted = tonumber(ARGV[6] or '')
     local policy = version_policy.read(root)
     local same = not row.wanted and find_same(policy, row.digest)
@@ -206,8 +191,7 @@ return function(KEYS, ARGV)
     local there = redis.call('HGET', keys.meta(root), 'def:' .. version)
     if there and there ~= def then return { replies.CONFLICT, tostring(version) } end
     local ok, source = pcall(cjson.decode, row.program)
-    local why = not ok and 'the program is not JSON' or check_program(source, root)
-    if why then return { replies.BAD_ARGUMENT, why } end
+    arguments.refuse(not ok and 'the program is not JSON' or check_program(source, root))
     local is_known = policy.current ~= nil
     local refusal = decide(root, policy, def, row, mode)
     if refusal then return refusal end

@@ -13,8 +13,7 @@ return function(KEYS, ARGV)
     local root = KEYS[1]
     local id, data_text, version, key = ARGV[1], ARGV[2] or '', ARGV[3] or '', ARGV[4] or ''
     local actor, reason = ARGV[5] or '', ARGV[6] or ''
-    local bad = creation.check_id(id) or arguments.check(version, key, actor, reason, ARGV[7] or '')
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.refuse(creation.check_id(id) or arguments.check(version, key, actor, reason, ARGV[7] or ''))
     -- First of all, so that a repeated call does not create an instance again that was deleted meanwhile.
     local first = key ~= '' and idempotency.read(keys.creation(root, id, key))
     if first then return first end

@@ -8,11 +8,8 @@
 -- Cost:    O(its history + log(instances in the state))
 return function(KEYS, ARGV)
     local root, id, expect = KEYS[1], ARGV[1], ARGV[2] or ''
-    local bad = arguments.check_present(id, 'the id') or arguments.check(expect, '', ARGV[3] or '', ARGV[4] or '', '')
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local ctx, missing = instances.open(root, id, arguments.read_now(''))
-    if not ctx then return missing end
-    if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
+    arguments.refuse(arguments.check_present(id, 'the id') or arguments.check(expect, '', ARGV[3] or '', ARGV[4] or '', ''))
+    local ctx = instances.demand(root, id, arguments.read_now(''), expect)
     if (ARGV[5] or '') ~= '' then
         if ctx.chart then
             chart.stop_children(ctx)
@@ -20,8 +17,7 @@ return function(KEYS, ARGV)
         end
         return previews.build_reply(ctx, true)
     end
-    local refusal = repairs.check_approval(ctx, 'delete', ARGV[6] or '', ARGV[3] or '')
-    if refusal then return refusal end
+    repairs.demand_approval(ctx, 'delete', ARGV[6] or '', ARGV[3] or '')
     deletion.delete(ctx, ARGV[3] or '', ARGV[4] or '', false)
     return replies.build_instance(ctx)
 end

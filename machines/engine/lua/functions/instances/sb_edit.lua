@@ -11,11 +11,9 @@
 -- Cost:    O(fields of the instance)
 return function(KEYS, ARGV)
     local call, data = repairs.parse_call(ARGV, 3), ARGV[2] or ''
-    if not string.find(data, '%S') or string.find(data, '^%s*{%s*}%s*$') then
-        return { replies.BAD_ARGUMENT, arguments.check_present(ARGV[1], 'the id') or 'no data field is named' }
-    end
-    local ctx, reply = repairs.open(KEYS[1], call)
-    if not ctx then return reply end
+    arguments.need(ARGV[1], 'the id is missing')
+    arguments.need(string.find(data, '%S') and not string.find(data, '^%s*{%s*}%s*$'), 'no data field is named')
+    local ctx = repairs.open(KEYS[1], call)
     local why, field = repairs.patch_data(ctx, data)
     if why then return { replies.BAD_PAYLOAD, why, field } end
     return repairs.finish(ctx, call, '(edit)')

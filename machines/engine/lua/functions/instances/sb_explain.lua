@@ -9,10 +9,8 @@
 -- Cost:    O(fields of the instance + candidate transitions)
 return function(KEYS, ARGV)
     local id, event, payload_text, now = ARGV[1], ARGV[2], ARGV[3] or '', ARGV[4] or ''
-    local bad = arguments.check_event(event) or arguments.check('', '', '', '', now)
-    if not bad and reserved_events.is_reserved(event) then bad = reserved_events.describe(event) end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local root, at = KEYS[1], (arguments.read_now(now))
+    arguments.refuse(arguments.check_event(event) or reserved_events.is_reserved(event) and reserved_events.describe(event))
+    local root, at = KEYS[1], (arguments.need_now(now))
     local key = keys.instance(root, id)
     local flat = redis.call('HGETALL', key)
     local reply = compiled_steps.explain(root, flat, event, payload_text, at)

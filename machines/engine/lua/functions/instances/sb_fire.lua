@@ -1,5 +1,5 @@
--- needs: arguments, compiled_steps, idempotency, instances, keys, payloads, permits, pulse, replies, reserved_events, steps
--- needs: traces, version_counters
+-- needs: arguments, compiled_steps, idempotency, instances, keys, payloads, permits, pulse, replies, reserved_events
+-- needs: steps, traces, version_counters
 -- sb_fire: sends one event to one instance and commits the macrostep it causes.
 -- KEYS:    1 root of the partition, for example sb:{activation:0}
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (revision or '') · 5 idempotency key or '' · 6 actor ·
@@ -34,16 +34,14 @@ return function(KEYS, ARGV)
     if bad or not now or expect ~= '' or key ~= '' or actor ~= '' or reason ~= '' then
         bad = bad or arguments.check(expect, key, actor, reason, ARGV[8] or '')
     end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    if bad then arguments.refuse(bad) end
     if key ~= '' then
         local first = idempotency.find(root, id, key)
         if first then return first end
     end
     local permit, returning = ARGV[9], ARGV[10] or ''
     if permit == '' then permit = nil end
-    if returning ~= '' and returning ~= 'version' then
-        return { replies.BAD_ARGUMENT, "what a step returns is '' or 'version'" }
-    end
+    arguments.need(returning == '' or returning == 'version', "what a step returns is '' or 'version'")
     if ARGV[11] then traces.begin(ARGV[11]) end
     local short = returning ~= '' and key == '' -- the outcome that a key keeps is whole
     local instance_key = keys.instance(root, id)
@@ -70,10 +68,7 @@ return function(KEYS, ARGV)
     if payload then why, field = payloads.find_misfit(ctx.program, event, payload) end
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
     ctx.short, ctx.before = short, (permit or traces.current) and ctx.raw._state
-    if permit then
-        bad = permits.read(ctx, permit, actor)
-        if bad then return { replies.BAD_ARGUMENT, bad } end
-    end
+    if permit then arguments.refuse(permits.read(ctx, permit, actor)) end
     reply = steps.fire(ctx, event, payload, actor, reason, history_payload, clock)
     if reply[1] == replies.REFUSED then
         count_refusal(root, ctx.program, event, clock)

@@ -12,13 +12,10 @@
 -- Cost:    as sb_fire
 return function(KEYS, ARGV)
     local call = repairs.parse_call(ARGV, 4)
-    local ctx, reply = repairs.open(KEYS[1], call)
-    if not ctx then return reply end
-    local targets, wrong = repairs.parse_targets(ctx, ARGV[2])
-    if wrong then return { replies.BAD_ARGUMENT, wrong } end
+    local ctx = repairs.open(KEYS[1], call)
+    local targets = repairs.parse_targets(ctx, ARGV[2])
     local why, field = repairs.patch_data(ctx, ARGV[3] or '')
     if why then return { replies.BAD_PAYLOAD, why, field } end
-    local unready = repairs.place(ctx, targets)
-    if unready then return { replies.BAD_ARGUMENT, unready } end
+    repairs.place(ctx, targets)
     return repairs.finish(ctx, call, '(force)')
 end

@@ -9,8 +9,7 @@
 -- Notifies: nothing
 -- Cost:    O(fields of the instance)
 return function(KEYS, ARGV)
-    local bad = arguments.check_present(ARGV[1], 'the id')
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.need(ARGV[1], 'the id is missing')
     local raw = instances.read(KEYS[1], ARGV[1])
     if not raw then return instances.build_missing(KEYS[1], ARGV[1]) end
     return { replies.OK, '', '0', cjson.encode(raw) }

@@ -10,7 +10,7 @@
 return function(KEYS, ARGV)
     local root, id = KEYS[1], ARGV[1]
     local first, last = arguments.parse_count(ARGV[2], -2 ^ 31, 2 ^ 31), arguments.parse_count(ARGV[3], -2 ^ 31, 2 ^ 31)
-    if not first or not last then return { replies.BAD_ARGUMENT, 'first and last are whole numbers' } end
+    arguments.need(first and last, 'first and last are whole numbers')
     local def, created = unpack(redis.call('HMGET', keys.instance(root, id), '_def', '_created'))
     if not def then return instances.build_missing(root, id) end
     local key = keys.history(root, id)

@@ -9,9 +9,7 @@ local MAX_MS = 30 * 86400000
 
 return function(KEYS, ARGV)
     local root, duration = KEYS[1], arguments.parse_whole(ARGV[1] or '')
-    if not duration or duration > MAX_MS then
-        return { replies.BAD_ARGUMENT, 'steps are logged for 0 to ' .. MAX_MS .. ' ms' }
-    end
+    arguments.need(duration and duration <= MAX_MS, 'steps are logged for 0 to ' .. MAX_MS .. ' ms')
     if not redis.call('HGET', keys.meta(root), 'current') then return { replies.NO_MACHINE } end
     redis.call('XLEN', keys.log(root)) -- throws where something else stands in the log's place
     local now = arguments.read_now()

@@ -1,4 +1,4 @@
--- needs: fields, repairs, replies, timers, values
+-- needs: arguments, fields, repairs, replies, timers, values
 -- sb_reset: a repair: returns to the initial configuration and, unless data is kept, to the data declared for a new
 -- instance. Runs no action. Jobs, timers and children of the states left are removed, and so are delayed events to itself
 -- and what its history states have recorded; the invokes of the states entered begin.
@@ -20,16 +20,14 @@ end
 
 return function(KEYS, ARGV)
     local call, data = repairs.parse_call(ARGV, 3), ARGV[2] or ''
-    if data ~= '' and data ~= 'keep' then return { replies.BAD_ARGUMENT, "data is kept with 'keep', or reset with ''" } end
-    local ctx, reply = repairs.open(KEYS[1], call)
-    if not ctx then return reply end
+    arguments.need(data == '' or data == 'keep', "data is kept with 'keep', or reset with ''")
+    local ctx = repairs.open(KEYS[1], call)
     if data == '' then
         repairs.reset_data(ctx)
         local fine, caught = pcall(fields.check_size, ctx)
         if not fine then return { replies.BAD_PAYLOAD, values.describe_error(caught), '' } end
     end
     if ctx.chart then clear_memory(ctx) end
-    local why = repairs.place(ctx, ctx.program.initial.targets)
-    if why then return { replies.BAD_ARGUMENT, why } end
+    repairs.place(ctx, ctx.program.initial.targets)
     return repairs.finish(ctx, call, '(reset)')
 end

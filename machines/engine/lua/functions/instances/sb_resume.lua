@@ -1,4 +1,5 @@
--- needs: arguments, commit, delivery, due_times, instances, keys, live_figures, previews, repairs, replies, time_limit, timers
+-- needs: arguments, commit, delivery, due_times, instances, keys, live_figures, previews, repairs, replies, time_limit
+-- needs: timers
 -- sb_resume: resumes a suspended instance: its timers run again, and the messages that waited are applied in order.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '') · 6 policy
@@ -35,14 +36,11 @@ end
 return function(KEYS, ARGV)
     local root, id, expect, policy = KEYS[1], ARGV[1], ARGV[2] or '', ARGV[6] or 'fire'
     local actor, reason, dry = ARGV[3] or '', ARGV[4] or '', (ARGV[7] or '') ~= ''
-    local bad = arguments.check_present(id, 'the id') or arguments.check(expect, '', actor, reason, ARGV[5] or '')
-    if not bad and not dry and not string.find(reason, '%S') then bad = 'to resume needs a reason' end
-    if policy ~= 'fire' and policy ~= 'shift' then bad = bad or "overdue timers are to 'fire' or 'shift'" end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.refuse(arguments.check_present(id, 'the id') or arguments.check(expect, '', actor, reason, ARGV[5] or ''))
+    arguments.need(dry or string.find(reason, '%S'), 'to resume needs a reason')
+    arguments.need(policy == 'fire' or policy == 'shift', "overdue timers are to 'fire' or 'shift'")
     local now = arguments.read_now(ARGV[5])
-    local ctx, missing = instances.open(root, id, now)
-    if not ctx then return missing end
-    if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
+    local ctx = instances.demand(root, id, now, expect)
     local since = ctx.raw._suspended
     if not since then return dry and previews.build_reply(ctx) or replies.build_instance(ctx) end
     ctx.raw._suspended, ctx.changed_meta = nil, ctx.changed_meta or {}
@@ -52,8 +50,7 @@ return function(KEYS, ARGV)
         ctx.held = redis.call('LLEN', keys.held(root, id))
         return previews.build_reply(ctx)
     end
-    local refusal = repairs.check_approval(ctx, 'resume', ARGV[8] or '', actor)
-    if refusal then return refusal end
+    repairs.demand_approval(ctx, 'resume', ARGV[8] or '', actor)
     redis.call('ZCARD', keys.timers(root))
     redis.call('XLEN', keys.outbox(root))
     redis.call('LLEN', keys.held(root, id))

@@ -10,20 +10,15 @@
 return function(KEYS, ARGV)
     local root, id, expect = KEYS[1], ARGV[1], ARGV[2] or ''
     local actor, reason, dry = ARGV[3] or '', ARGV[4] or '', (ARGV[6] or '') ~= ''
-    local bad = arguments.check_present(id, 'the id') or arguments.check(expect, '', actor, reason, ARGV[5] or '')
-    if not bad and not dry and not string.find(reason, '%S') then bad = 'to suspend needs a reason' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.refuse(arguments.check_present(id, 'the id') or arguments.check(expect, '', actor, reason, ARGV[5] or ''))
+    arguments.need(dry or string.find(reason, '%S'), 'to suspend needs a reason')
     local now = arguments.read_now(ARGV[5])
-    local ctx, missing = instances.open(root, id, now)
-    if not ctx then return missing end
-    if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
+    local ctx = instances.demand(root, id, now, expect)
     if ctx.raw._suspended then return dry and previews.build_reply(ctx) or replies.build_instance(ctx) end
-    if ctx.raw._done or not ctx.chart and ctx.program.states[ctx.state].final then
-        return { replies.BAD_ARGUMENT, 'the instance is final: there is nothing to suspend' }
-    end
+    local is_final = ctx.raw._done or not ctx.chart and ctx.program.states[ctx.state].final
+    arguments.need(not is_final, 'the instance is final: there is nothing to suspend')
     if dry then return previews.build_reply(ctx) end
-    local refusal = repairs.check_approval(ctx, 'suspend', ARGV[7] or '', actor)
-    if refusal then return refusal end
+    repairs.demand_approval(ctx, 'suspend', ARGV[7] or '', actor)
     ctx.raw._suspended = string.format('%.0f', now)
     ctx.changed_meta = ctx.changed_meta or {}
     ctx.changed_meta._suspended = true

@@ -17,22 +17,18 @@
 local FACTS = { type = 'external' }
 local repairs_by_name = {}
 
-local function refuse(why) return { replies.BAD_ARGUMENT, why } end
-
 -- Makes the dead or delayed job ready.
 function repairs_by_name.retry(ctx, call, wait)
     local root, row = ctx.program.root, wait.row
-    if not row then return refuse('its job is gone: to force it into the state it is in makes a new one') end
-    if row.place ~= 'dead' and row.place ~= 'delayed' then
-        return refuse('its job is ' .. row.place .. ': there is nothing to retry')
-    end
+    arguments.need(row, 'its job is gone: to force it into the state it is in makes a new one')
+    local can_run = row.place == 'dead' or row.place == 'delayed'
+    arguments.need(can_run, 'its job is ' .. row.place .. ': there is nothing to retry')
     if row.unique and row.place == 'dead' and jobs.find_holder(root, row.queue, row.unique) then
-        return refuse('another open job has the unique key of ' .. wait.job)
+        arguments.refuse('another open job has the unique key of ' .. wait.job)
     end
     ctx.renewed = wait.job
     if call.dry ~= '' then return previews.build_reply(ctx) end
-    local refusal = repairs.check_approval(ctx, 'retry', call.permit, call.actor)
-    if refusal then return refusal end
+    repairs.demand_approval(ctx, 'retry', call.permit, call.actor)
     jobs.check_place(root, row.queue, 'ready') -- these throw before any write when a place has another type
     jobs.check_place(root, row.queue, row.place)
     local history_payload = payloads.encode_for_history({ invoke = wait.invoke, job = wait.job })
@@ -56,9 +52,7 @@ function repairs_by_name.skip(ctx, call, wait, text)
     local result, why = payloads.parse_result(text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
     local event, payload = 'done.invoke.' .. wait.invoke, result ~= nil and { result = result } or {}
-    if not core.has_transition(ctx, event) then
-        return refuse('nothing listens for ' .. event .. ': skip would have no effect')
-    end
+    arguments.need(core.has_transition(ctx, event), 'nothing listens for ' .. event .. ': skip would have no effect')
     if wait.open then completion.remove_awaited(ctx, wait.job) end
     local taken, failure = steps.take_step(ctx, event, payload, FACTS)
     if not taken then
@@ -70,7 +64,7 @@ function repairs_by_name.skip(ctx, call, wait, text)
 end
 
 function repairs_by_name.cancel(ctx, call, wait)
-    if not wait.open then return refuse('no job of ' .. wait.invoke .. ' is open: there is nothing to cancel') end
+    arguments.need(wait.open, 'no job of ' .. wait.invoke .. ' is open: there is nothing to cancel')
     local event = 'error.invoke.' .. wait.invoke
     local payload = { error = 'the job was cancelled', kind = 'Withdrawn', attempts = tonumber(wait.row.attempt or 0) }
     completion.remove_awaited(ctx, wait.job)
@@ -83,13 +77,10 @@ end
 
 return function(KEYS, ARGV)
     local call, verb, invoke = repairs.parse_call(ARGV, 5), ARGV[2] or '', ARGV[3] or ''
-    local bad = arguments.check_present(ARGV[1], 'the id')
-        or not repairs_by_name[verb] and 'the repairs are retry, skip and cancel'
-    if bad then return refuse(bad) end
-    local ctx, reply = repairs.open(KEYS[1], call)
-    if not ctx then return reply end
-    local wait = awaited_jobs.find(ctx, invoke)
-    if not wait then return refuse("it does not wait for a job of '" .. invoke .. "'") end
+    arguments.need(ARGV[1], 'the id is missing')
+    arguments.need(repairs_by_name[verb], 'the repairs are retry, skip and cancel')
+    local ctx = repairs.open(KEYS[1], call)
+    local wait = arguments.need(awaited_jobs.find(ctx, invoke), "it does not wait for a job of '" .. invoke .. "'")
     if ctx.raw._suspended and verb ~= 'retry' then return { replies.SUSPENDED, ctx.raw._suspended } end
     return repairs_by_name[verb](ctx, call, wait, ARGV[4] or '')
 end

@@ -1,4 +1,5 @@
--- needs: arguments, batches, completion, job_batches, jobs, json, keys, payloads, pulse, queue_counters, replies, traces, values
+-- needs: arguments, batches, completion, job_batches, jobs, json, keys, payloads, pulse, queue_counters, replies
+-- needs: traces, values
 -- sb_complete: completes jobs and moves their instances by done.invoke.<id>, each pair at once, if the token still holds the
 -- job.
 -- KEYS:    1 root of the partition
@@ -71,12 +72,10 @@ end
 
 return function(KEYS, ARGV)
     local root, count = KEYS[1], (#ARGV - 2) / 3
-    local bad = arguments.check('', '', '', '', ARGV[1] or '')
     if count < 1 or count > MAX_JOBS or count % 1 ~= 0 then
-        bad = 'each job comes with its token and its result, 1 to ' .. MAX_JOBS .. ' of them'
+        arguments.refuse('each job comes with its token and its result, 1 to ' .. MAX_JOBS .. ' of them')
     end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.read_now(ARGV[1])
+    local now, clock = arguments.need_now(ARGV[1])
     local short, batch = ARGV[2] == 'short', count > 1 and batches.open(root, json.number(now), ARGV[2] == 'short') or nil
     local call = { now = now, clock = clock, batch = batch, short = short, taken = nil, ms = 0, done = {} }
     local reply, ended, traced = { replies.OK }, false, read_traces(ARGV[2])

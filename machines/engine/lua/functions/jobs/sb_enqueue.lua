@@ -48,21 +48,20 @@ return function(KEYS, ARGV)
     if further == 2 then traces.begin(ARGV[#ARGV]) end
     local key = further > 0 and ARGV[count * WORDS + 2] or ''
     if key ~= '' then once = key end
-    local bad, specs = arguments.check_root(root) or arguments.check('', '', '', '', ARGV[1] or ''), {}
+    arguments.refuse(arguments.check_root(root))
     if count < 1 or count > MAX_JOBS or further > 2 or once and count > 1 then
-        bad = 'each job comes in ' .. WORDS .. ' words, 1 to ' .. MAX_JOBS .. ' of them'
+        arguments.refuse('each job comes in ' .. WORDS .. ' words, 1 to ' .. MAX_JOBS .. ' of them')
     end
     if once and (#once > MAX_KEY or not strings.is_valid(once)) then
-        bad = 'an idempotency key has at most ' .. MAX_KEY .. ' bytes of UTF-8'
+        arguments.refuse('an idempotency key has at most ' .. MAX_KEY .. ' bytes of UTF-8')
     end
-    local added, rings = { queues = {} }, {}
-    for i = 1, bad and 0 or count do
+    local now, clock = arguments.need_now(ARGV[1])
+    local specs, added, rings = {}, { queues = {} }, {}
+    for i = 1, count do
         specs[i] = job_words.read(ARGV, 2 + (i - 1) * WORDS)
-        bad = bad or job_words.check(specs[i])
+        arguments.refuse(job_words.check(specs[i]))
         added.queues[specs[i].queue] = true
     end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.read_now(ARGV[1])
     redis.call('SCARD', keys.queues(root))
     local earlier = once and find_earlier(root, once)
     if earlier then return earlier end

@@ -18,11 +18,9 @@ end
 
 return function(KEYS, ARGV)
     local root, lease = KEYS[1], arguments.parse_count(ARGV[2], 1, arguments.MAX_MS)
-    local bad = arguments.check('', '', '', '', ARGV[1] or '')
-    if not lease then bad = 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms' end
-    if #ARGV > 4002 then bad = 'at most 2000 leases are renewed at a time' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, reply, renewed, lengths = arguments.read_now(ARGV[1]), { replies.OK }, {}, {}
+    arguments.need(lease, 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms')
+    arguments.need(#ARGV <= 4002, 'at most 2000 leases are renewed at a time')
+    local now, reply, renewed, lengths = arguments.need_now(ARGV[1]), { replies.OK }, {}, {}
     for i = 3, #ARGV - 1, 2 do
         local job = ARGV[i]
         local row, lost = jobs.read_held(root, job, ARGV[i + 1], FIELDS)

@@ -61,11 +61,10 @@ end
 
 return function(KEYS, ARGV)
     local root, job, token = KEYS[1], ARGV[1], ARGV[2]
-    local bad = arguments.check_present(job, 'the job') or arguments.check('', '', '', '', ARGV[7] or '')
+    arguments.need(job, 'the job is missing')
     local delay = arguments.parse_count(ARGV[8], 0, arguments.MAX_MS)
-    if (ARGV[8] or '') ~= '' and not delay then bad = 'a delay has 0 to ' .. arguments.MAX_MS .. ' ms' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.read_now(ARGV[7])
+    arguments.need(delay or (ARGV[8] or '') == '', 'a delay has 0 to ' .. arguments.MAX_MS .. ' ms')
+    local now, clock = arguments.need_now(ARGV[7])
     local failure = {
         error = strings.cut_head(ARGV[3] or '', MAX_ERROR),
         kind = strings.cut_head(ARGV[4] or '', MAX_ERROR),

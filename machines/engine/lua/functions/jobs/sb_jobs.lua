@@ -64,7 +64,7 @@ return function(KEYS, ARGV)
     elseif jobs.places[place or ''] and limit and skip then
         found, total = read_place(root, queue, place, limit, skip)
     else
-        return { replies.BAD_ARGUMENT, 'a place is ready, leased, delayed, dead or handled, and a limit 1 to 1000' }
+        arguments.refuse('a place is ready, leased, delayed, dead or handled, and a limit 1 to 1000')
     end
     if not found then return total end
     local reply = { replies.OK, total }

@@ -17,19 +17,16 @@ local MOST, PAGE = 500, 250 -- jobs that are named in a call; members of a place
 
 local function check_arguments(ARGV)
     local queue, place, first = ARGV[2] or '', ARGV[3] or '', ARGV[4] or ''
-    if first == '' then return 'the jobs are missing' end
-    if #ARGV > MOST + 3 then return 'at most ' .. MOST .. ' jobs are checked in a call' end
-    if (queue ~= '' or place ~= '') and not (queue ~= '' and (jobs.places[place] or place == 'members')) then
-        return 'a place is ready, leased, delayed, dead or handled, of a queue'
-    end
-    if queue ~= '' and not string.find(first, '^%d+$') then return 'a cursor is the number that an earlier call answered' end
-    return arguments.check('', '', '', '', ARGV[1])
+    arguments.need(first ~= '', 'the jobs are missing')
+    arguments.need(#ARGV <= MOST + 3, 'at most ' .. MOST .. ' jobs are checked in a call')
+    local is_place = queue ~= '' and (jobs.places[place] or place == 'members')
+    arguments.need(is_place or queue == '' and place == '', 'a place is ready, leased, delayed, dead or handled, of a queue')
+    arguments.need(queue == '' or string.find(first, '^%d+$'), 'a cursor is the number that an earlier call answered')
 end
-
 return function(KEYS, ARGV)
-    local root, bad = KEYS[1], check_arguments(ARGV)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.read_now(ARGV[1])
+    local root = KEYS[1]
+    check_arguments(ARGV)
+    local now, clock = arguments.need_now(ARGV[1])
     local tally, next_cursor = job_repair.new_tally(), '0'
     if ARGV[2] ~= '' then
         next_cursor = job_repair.repair_members(root, ARGV[2], ARGV[3], ARGV[4], PAGE, now, tally)

@@ -15,11 +15,10 @@ end
 
 return function(KEYS, ARGV)
     local root, job, token = KEYS[1], ARGV[1], ARGV[2]
-    local bad = arguments.check_present(job, 'the job') or arguments.check('', '', '', '', ARGV[6] or '')
+    arguments.need(job, 'the job is missing')
     local done, total = parse_number(ARGV[3] or ''), parse_number(ARGV[4] or '')
-    if not done or not total and (ARGV[4] or '') ~= '' then bad = 'done and total are numbers from 0' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.read_now(ARGV[6])
+    arguments.need(done and (total or (ARGV[4] or '') == ''), 'done and total are numbers from 0')
+    local now, clock = arguments.need_now(ARGV[6])
     local row, lost = jobs.read_held(root, job, token, FIELDS)
     if not row then return { replies.LOST, lost } end
     redis.call('HSET', keys.job(root, job), 'progress', json.encode({

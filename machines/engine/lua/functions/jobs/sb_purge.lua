@@ -53,17 +53,16 @@ end
 return function(KEYS, ARGV)
     local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.parse_count(ARGV[3], 1, MOST)
     local actor, reason = ARGV[4] or '', ARGV[5] or ''
-    local bad = arguments.check('', '', actor, reason, ARGV[6] or '')
+    arguments.refuse(arguments.check('', '', actor, reason, ARGV[6] or ''))
     if place == 'job' then
-        bad = bad or arguments.check_present(ARGV[3], 'the job')
-    elseif not PLACES[place or ''] or not limit then
-        bad = 'a place is ready, delayed, dead or handled, and a limit 1 to ' .. MOST
+        arguments.need(ARGV[3], 'the job is missing')
+    else
+        arguments.need(PLACES[place or ''] and limit, 'a place is ready, delayed, dead or handled, and a limit 1 to ' .. MOST)
     end
     local before = (ARGV[9] or '') ~= '' and ARGV[9] or nil
     if before and (not jobs.has_ended(place) or not arguments.parse_count(before, 0, 1e14)) then
-        bad = bad or 'a time is a whole number of ms, and for dead or handled jobs'
+        arguments.refuse('a time is a whole number of ms, and for dead or handled jobs')
     end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, gone, left, why, refusal = arguments.read_now(ARGV[6]), 0, 0
     local approval = { ARGV[8] or '', actor }
     redis.call('XLEN', keys.log(root)) -- throws before the first deletion

@@ -52,14 +52,13 @@ return function(KEYS, ARGV)
     local actor, reason = ARGV[3] or '', ARGV[4] or ''
     local concurrency, rate, group = ARGV[6] or '', ARGV[7] or '', ARGV[8] or ''
     local call = { actor = actor, reason = reason, concurrency = concurrency, rate = rate, group = group }
-    local bad = check_arguments(queue, action, concurrency, rate, group) or arguments.check('', '', actor, reason, ARGV[5] or '')
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.refuse(check_arguments(queue, action, concurrency, rate, group))
+    arguments.refuse(arguments.check('', '', actor, reason, ARGV[5] or ''))
     local now, key = arguments.read_now(ARGV[5]), keys.rules(root, queue)
     local waiting = redis.call('ZCARD', keys.ready(root, queue))
     redis.call('HLEN', key) -- these throw before any write when a key has another type
     redis.call('SCARD', keys.queues(root))
-    bad = group ~= '' and change_group(root, queue, action, now, call)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    if group ~= '' then arguments.refuse(change_group(root, queue, action, now, call)) end
     local data = { queue = queue, concurrency = concurrency, rate = rate, group = group ~= '' and group or nil }
     partition_log.append(root, 'kind', 'queue', 'name', action, 'data', json.encode(data), 'actor', actor, 'reason', reason)
     if group == '' then change_queue(key, action, now, call) end

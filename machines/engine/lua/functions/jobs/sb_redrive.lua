@@ -16,11 +16,10 @@ local MOST = 500
 return function(KEYS, ARGV)
     local root, queue, place, limit = KEYS[1], ARGV[1], ARGV[2], arguments.parse_count(ARGV[3], 1, MOST)
     local skip = arguments.parse_whole(ARGV[4] or '') or 0
-    local bad = arguments.check_present(ARGV[3], 'how many')
-        or arguments.check('', '', ARGV[5] or '', ARGV[6] or '', ARGV[7] or '')
-    if place ~= 'dead' and place ~= 'delayed' then bad = 'a place is dead or delayed' end
-    if not queue then bad = 'the queue is missing' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.need(queue, 'the queue is missing')
+    arguments.need(place == 'dead' or place == 'delayed', 'a place is dead or delayed')
+    arguments.need(ARGV[3], 'how many is missing')
+    arguments.refuse(arguments.check('', '', ARGV[5] or '', ARGV[6] or '', ARGV[7] or ''))
     if place == 'dead' and not limit and redis.pcall('HGET', keys.job(root, ARGV[3]), 'place') == 'handled' then
         if ARGV[10] ~= 'force' then
             return { replies.OK, 0, 1, redis.call('ZCARD', jobs.places.dead(root, queue)), 'handled' }

@@ -16,11 +16,8 @@ local function note_due_times(root, tally, now)
 end
 
 return function(KEYS, ARGV)
-    local root, limit = KEYS[1], arguments.parse_count(ARGV[2], 1, 1000)
-    local bad = arguments.check('', '', '', '', ARGV[1] or '')
-    if not limit then bad = 'limit is 1 to 1000' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.read_now(ARGV[1])
+    local root, limit = KEYS[1], arguments.need(arguments.parse_count(ARGV[2], 1, 1000), 'limit is 1 to 1000')
+    local now, clock = arguments.need_now(ARGV[1])
     instances.drop_outdated_programs(root)
     if now > (tonumber(ARGV[3] or '') or now) then return { replies.OK, 0, 0, 0 } end
     local since = tonumber(ARGV[4] or '')

@@ -16,16 +16,15 @@ local LEASE = jobs.DEFAULT.lease
 local call, pcall_redis = redis.call, redis.pcall
 
 -- Checked before a job is popped: an error after that would lose it.
-local function check_arguments(queue, worker, count, lease, now)
+local function check_arguments(queue, worker, count, lease)
     if not queue or #queue > 64 or not string.find(queue, '^[%a_][%w_.-]*$') then
-        return 'a queue has a name of letters, digits, _ . and -'
+        arguments.refuse('a queue has a name of letters, digits, _ . and -')
     end
-    if not worker then return 'a worker has a name' end
-    if not arguments.parse_count(count, 1, MAX_COUNT) then return 'count is 1 to ' .. MAX_COUNT end
+    if not worker then arguments.refuse('a worker has a name') end
+    if not arguments.parse_count(count, 1, MAX_COUNT) then arguments.refuse('count is 1 to ' .. MAX_COUNT) end
     if lease ~= '' and not arguments.parse_count(lease, 1, arguments.MAX_MS) then
-        return 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms'
+        arguments.refuse('a lease has 1 to ' .. arguments.MAX_MS .. ' ms')
     end
-    return arguments.check('', '', '', '', now)
 end
 
 -- Answers when a job became ready and its instance, if it is as `jobs.enqueue` writes most of them: never taken, and without
@@ -128,10 +127,9 @@ end
 
 return function(KEYS, ARGV)
     local root, queue, worker, count = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
-    local bad = check_arguments(queue, worker, ARGV[3], ARGV[4] or '', ARGV[5] or '')
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    check_arguments(queue, worker, ARGV[3], ARGV[4] or '')
     local taking = { worker = worker, lease = tonumber(ARGV[4] or ''), nonce = ARGV[6] or '' }
-    local now, clock = arguments.read_now(ARGV[5])
+    local now, clock = arguments.need_now(ARGV[5])
     taking.now, taking.stamp = now, json.number(now)
     if taking.nonce == '' then
         local time = redis.call('TIME')

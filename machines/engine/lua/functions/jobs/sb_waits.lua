@@ -8,10 +8,8 @@
 -- Notifies: nothing
 -- Cost:    O(jobs of the instance), and O(dead jobs of the queue) for each job that is no longer open
 return function(KEYS, ARGV)
-    local bad = arguments.check_present(ARGV[1], 'the id')
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local ctx, missing = instances.open(KEYS[1], ARGV[1], arguments.read_now(''))
-    if not ctx then return missing end
+    arguments.need(ARGV[1], 'the id is missing')
+    local ctx = instances.demand(KEYS[1], ARGV[1], (arguments.read_now('')))
     local rows = json.list()
     for i, wait in ipairs(awaited_jobs.list(ctx)) do
         rows[i] = { invoke = wait.invoke, state = wait.state, src = wait.src, queue = wait.queue, job = wait.job or '',

@@ -17,13 +17,11 @@ local KINDS = { event = true, start = true, stop = true, done = true, lost = tru
 local FIRST = 5
 
 local function check_arguments(ARGV)
-    if not ARGV[1] or not inbox.parse_id(ARGV[2]) then return 'messages have a source and a floor' end
-    if (ARGV[4] or '') ~= '' and not arguments.read_now(ARGV[4]) then return 'a time is in ms since the epoch' end
-    if not ARGV[FIRST] or (#ARGV - FIRST + 1) % 4 ~= 0 then return 'each message has an id, a kind, an instance and a body' end
-    for i = FIRST, #ARGV, 4 do
-        if not inbox.parse_id(ARGV[i]) then return 'a message has an id of the stream' end
-    end
-    return arguments.check('', '', '', '', ARGV[3] or '')
+    arguments.need(ARGV[1] and inbox.parse_id(ARGV[2]), 'messages have a source and a floor')
+    arguments.need(arguments.read_now(ARGV[4]), 'a time is in ms since the epoch')
+    local is_whole = ARGV[FIRST] and (#ARGV - FIRST + 1) % 4 == 0
+    arguments.need(is_whole, 'each message has an id, a kind, an instance and a body')
+    for i = FIRST, #ARGV, 4 do arguments.need(inbox.parse_id(ARGV[i]), 'a message has an id of the stream') end
 end
 
 local function try_message(root, message, now)
@@ -44,11 +42,11 @@ local function deliver(root, sender, message, now, final_before)
 end
 
 return function(KEYS, ARGV)
-    local root, bad = KEYS[1], check_arguments(ARGV)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local root = KEYS[1]
+    check_arguments(ARGV)
+    local now = arguments.need_now(ARGV[3])
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local is_over = time_limit.start()
-    local sender, now = inbox.open(root, ARGV[1], ARGV[2]), arguments.read_now(ARGV[3])
+    local is_over, sender = time_limit.start(), inbox.open(root, ARGV[1], ARGV[2])
     local final_before, stuck, reply = tonumber(ARGV[4] or '') or 0, {}, { replies.OK, 0 }
     for i = FIRST, #ARGV, 4 do
         if i > FIRST and is_over() then break end

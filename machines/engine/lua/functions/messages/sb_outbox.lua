@@ -20,10 +20,8 @@ local function append_message(reply, message)
 end
 
 return function(KEYS, ARGV)
-    local limit = arguments.parse_count(ARGV[1], 1, 1000)
-    if not limit then return { replies.BAD_ARGUMENT, 'limit is 1 to 1000' } end
-    local after = ARGV[2] or ''
-    if after ~= '' and not string.match(after, '^%d+%-%d+$') then return { replies.BAD_ARGUMENT, 'after is a message id' } end
+    local limit, after = arguments.need(arguments.parse_count(ARGV[1], 1, 1000), 'limit is 1 to 1000'), ARGV[2] or ''
+    arguments.need(after == '' or string.match(after, '^%d+%-%d+$'), 'after is a message id')
     local reply, bytes, count, key = { replies.OK, arguments.read_now(''), '0' }, 0, 0, keys.outbox(KEYS[1])
     while true do
         local messages = redis.call('XRANGE', key, after == '' and '-' or '(' .. after, '+', 'COUNT', CHUNK)

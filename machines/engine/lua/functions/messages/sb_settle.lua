@@ -24,14 +24,12 @@ end
 
 return function(KEYS, ARGV)
     local root = KEYS[1]
-    local bad = arguments.check('', '', '', '', ARGV[1] or '')
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    if not ARGV[2] then return { replies.BAD_ARGUMENT, 'no message is named' } end
+    arguments.need(ARGV[2], 'no message is named')
     for i = 2, #ARGV, 3 do
         local fits = string.match(ARGV[i], '^%d+%-%d+$') and (ARGV[i + 1] == 'done' or ARGV[i + 1] == 'failed') and ARGV[i + 2]
-        if not fits then return { replies.BAD_ARGUMENT, 'each message has an id, an outcome and a reason' } end
+        arguments.need(fits, 'each message has an id, an outcome and a reason')
     end
-    local now, gone = arguments.read_now(ARGV[1]), 0
+    local now, gone = arguments.need_now(ARGV[1]), 0
     redis.call('XLEN', keys.outbox(root))
     for i = 2, #ARGV, 3 do gone = gone + settle_message(root, ARGV[i], ARGV[i + 1], ARGV[i + 2], now) end
     if gone > 0 then pulse.ring(root) end

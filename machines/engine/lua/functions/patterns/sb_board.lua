@@ -18,12 +18,11 @@ local function is_within(score, limit) return score and score >= -limit and scor
 -- From ARGV[7] on, every `step`th argument is a member.
 local function check_members(ARGV, step)
     local count = (#ARGV - 6) / step
-    if count % 1 ~= 0 or count < 1 or count > MAX_MEMBERS then return 'there are 1 to ' .. MAX_MEMBERS .. ' members' end
+    arguments.need(count % 1 == 0 and count >= 1 and count <= MAX_MEMBERS, 'there are 1 to ' .. MAX_MEMBERS .. ' members')
     for i = 7, #ARGV, step do
-        if #ARGV[i] == 0 or #ARGV[i] > MAX_BYTES then return 'a member has 1 to ' .. MAX_BYTES .. ' bytes' end
-        if step == 2 and not is_within(tonumber(ARGV[i + 1]), scoreboards.MAX_SCORE) then
-            return 'a score is a number between -2^53 and 2^53'
-        end
+        arguments.need(#ARGV[i] > 0 and #ARGV[i] <= MAX_BYTES, 'a member has 1 to ' .. MAX_BYTES .. ' bytes')
+        local is_score = step == 1 or is_within(tonumber(ARGV[i + 1]), scoreboards.MAX_SCORE)
+        arguments.need(is_score, 'a score is a number between -2^53 and 2^53')
     end
 end
 
@@ -127,18 +126,11 @@ local function empty(board, root)
 end
 
 return function(KEYS, ARGV)
-    local board, bad = scoreboards.parse(ARGV)
-    local what, size = ARGV[5] or '', arguments.parse_count(ARGV[6], 1, MAX_SIZE)
-    if board and not size then bad = 'a board may have 1 to ' .. MAX_SIZE .. ' members' end
-    if what == 'add' or what == 'set' then
-        bad = bad or check_members(ARGV, 2)
-    elseif what == 'remove' then
-        bad = bad or check_members(ARGV, 1)
-    elseif what ~= 'reset' then
-        bad = bad or 'the changes are add, set, remove and reset'
-    end
-    if bad then return { replies.BAD_ARGUMENT, bad, '' } end
-    if what == 'remove' then return remove_members(board, KEYS[1], ARGV) end
+    local board, what = scoreboards.parse(ARGV), ARGV[5] or ''
+    local size = arguments.need(arguments.parse_count(ARGV[6], 1, MAX_SIZE), 'a board may have 1 to ' .. MAX_SIZE .. ' members')
     if what == 'reset' then return empty(board, KEYS[1]) end
+    arguments.need(what == 'add' or what == 'set' or what == 'remove', 'the changes are add, set, remove and reset')
+    check_members(ARGV, what == 'remove' and 1 or 2)
+    if what == 'remove' then return remove_members(board, KEYS[1], ARGV) end
     return change_scores(board, KEYS[1], ARGV, size)
 end

@@ -9,24 +9,17 @@
 local MAX_PERIODS, MAX_DAYS, MAX_PARTS = 366, 372, 8
 local MAX_COMPARED = 40000 -- members of all periods: some 20 ms; older periods are then estimated
 
-local function check_arguments(ARGV)
-    local first, last = calendar.find_period(ARGV[1] or '', 0)
-    local periods = arguments.parse_count(ARGV[2], 1, MAX_PERIODS)
-    if not first then return 'a period is day, week or month' end
-    if not periods or periods * (last - first + 1) > MAX_DAYS then
-        return 'how many periods is a whole number, of ' .. MAX_DAYS .. ' days in all at most'
-    end
-    if #ARGV < 4 or #ARGV > MAX_PARTS + 3 then return 'there are 1 to ' .. MAX_PARTS .. ' parts' end
-    return arguments.check('', '', '', '', ARGV[3])
-end
-
 return function(KEYS, ARGV)
-    local bad = check_arguments(ARGV)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local parts, periods = { unpack(ARGV, 4) }, tonumber(ARGV[2])
-    local reply, left, day = { replies.OK }, MAX_COMPARED, calendar.day_of((arguments.read_now(ARGV[3])))
+    local first, last = calendar.find_period(ARGV[1] or '', 0)
+    arguments.need(first, 'a period is day, week or month')
+    local periods = arguments.parse_count(ARGV[2], 1, MAX_PERIODS)
+    arguments.need(periods and periods * (last - first + 1) <= MAX_DAYS,
+        'how many periods is a whole number, of ' .. MAX_DAYS .. ' days in all at most')
+    arguments.need(#ARGV >= 4 and #ARGV <= MAX_PARTS + 3, 'there are 1 to ' .. MAX_PARTS .. ' parts')
+    local reply, left, parts = { replies.OK }, MAX_COMPARED, { unpack(ARGV, 4) }
+    local day = calendar.day_of((arguments.need_now(ARGV[3])))
     for i = periods, 1, -1 do
-        local first, last = calendar.find_period(ARGV[1], day)
+        first, last = calendar.find_period(ARGV[1], day)
         local place = i * 3 - 1
         local number, exact, compared = cardinality.count(KEYS[1], first, last, parts, left)
         reply[place], reply[place + 1], reply[place + 2] = first * calendar.DAY, number, exact

@@ -15,17 +15,15 @@ local MAX_TOKEN = 64
 
 local function parse(ARGV)
     local call = { kind = ARGV[1] or '', token = ARGV[2] or '', node = ARGV[3] or '' }
-    if call.kind ~= 'claim' and call.kind ~= 'release' then return nil, 'the kinds are claim and release' end
-    if #call.token < 1 or #call.token > MAX_TOKEN then return nil, 'a token has 1 to ' .. MAX_TOKEN .. ' bytes' end
-    local node = call.node ~= '' and arguments.parse_count(call.node, 0, NODES - 1)
-    if call.node ~= '' and not node then return nil, 'node is a whole number from 0 to ' .. NODES - 1 end
+    arguments.need(call.kind == 'claim' or call.kind == 'release', 'the kinds are claim and release')
+    arguments.need(#call.token >= 1 and #call.token <= MAX_TOKEN, 'a token has 1 to ' .. MAX_TOKEN .. ' bytes')
+    local node = arguments.parse_count(call.node, 0, NODES - 1)
+    arguments.need(node or call.node == '', 'node is a whole number from 0 to ' .. NODES - 1)
     if node then call.node = string.format('%d', node) end
     if call.kind == 'release' then return call end
     call.lease = arguments.parse_count(ARGV[4], MIN_LEASE, MAX_LEASE)
-    if not call.lease then return nil, 'lease is in ms, a whole number from ' .. MIN_LEASE .. ' to ' .. MAX_LEASE end
-    local bad = arguments.check('', '', '', '', ARGV[5] or '')
-    if bad then return nil, bad end
-    call.now = arguments.read_now(ARGV[5])
+    arguments.need(call.lease, 'lease is in ms, a whole number from ' .. MIN_LEASE .. ' to ' .. MAX_LEASE)
+    call.now = arguments.need_now(ARGV[5])
     return call
 end
 
@@ -93,7 +91,6 @@ local function release_node(root, call)
 end
 
 return function(KEYS, ARGV)
-    local call, bad = parse(ARGV)
-    if not call then return { replies.BAD_ARGUMENT, bad } end
+    local call = parse(ARGV)
     return (call.kind == 'claim' and claim_node or release_node)(KEYS[1], call)
 end

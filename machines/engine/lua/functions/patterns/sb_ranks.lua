@@ -58,17 +58,13 @@ local function read_union(board, root, span, ...)
 end
 
 return function(KEYS, ARGV)
-    local board, bad = scoreboards.parse(ARGV)
-    local what, member = ARGV[5] or '', ARGV[8] or ''
+    local board, what, member = scoreboards.parse(ARGV), ARGV[5] or '', ARGV[8] or ''
     local count = arguments.parse_count(ARGV[6], what == 'top' and 1 or 0, what == 'top' and MAX_PLACES or MAX_AROUND)
     local span = arguments.parse_count(ARGV[7], 1, MAX_SPAN)
-    if what ~= 'top' and what ~= 'around' then bad = bad or 'the kinds are top and around' end
-    if not count then
-        bad = bad or 'how many is a whole number up to ' .. MAX_PLACES .. ', around a member up to ' .. MAX_AROUND
-    end
-    if not span then bad = bad or 'how many periods is a whole number from 1 to ' .. MAX_SPAN end
-    if what == 'around' and member == '' then bad = bad or 'the member is missing' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.need(what == 'top' or what == 'around', 'the kinds are top and around')
+    arguments.need(count, 'how many is a whole number up to ' .. MAX_PLACES .. ', around a member up to ' .. MAX_AROUND)
+    arguments.need(span, 'how many periods is a whole number from 1 to ' .. MAX_SPAN)
+    arguments.need(what == 'top' or member ~= '', 'the member is missing')
     if span > 1 then return read_union(board, KEYS[1], span, what, count, member, 1) end
     local _, age = scoreboards.read_scale(board, KEYS[1])
     return read_board(scoreboards.make_key(board, KEYS[1]), what, count, member, 2 ^ -age)

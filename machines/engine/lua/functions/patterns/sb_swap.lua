@@ -70,25 +70,23 @@ local function split(ARGV, count)
 end
 
 local function check_arguments(key, seen, new_kind)
-    if key == '' or string.match(key, '^[%w_.:-]+:{[%a_][%w_.-]*:%d+}:') then
-        return 'this key is one of a machine, and only its functions write it'
-    end
-    if not kinds[seen or ''] or not kinds[new_kind or ''] then return 'the kinds are none, string and hash' end
-    if seen ~= 'none' and new_kind ~= 'none' and seen ~= new_kind then return 'a ' .. seen .. ' stays one, or is deleted' end
-    return nil
+    local is_ours = key == '' or string.match(key, '^[%w_.:-]+:{[%a_][%w_.-]*:%d+}:')
+    arguments.need(not is_ours, 'this key is one of a machine, and only its functions write it')
+    arguments.need(kinds[seen or ''] and kinds[new_kind or ''], 'the kinds are none, string and hash')
+    local stays = seen == 'none' or new_kind == 'none' or seen == new_kind
+    arguments.need(stays, 'a ' .. seen .. ' stays one, or is deleted')
 end
 
 return function(KEYS, ARGV)
     local key, seen, new_kind = KEYS[1], ARGV[1], ARGV[2]
     local is_look = seen == 'look'
-    local bad = check_arguments(key, is_look and 'none' or seen, is_look and 'none' or new_kind)
+    check_arguments(key, is_look and 'none' or seen, is_look and 'none' or new_kind)
     local count = arguments.parse_count(ARGV[3], 0, MAX_WORDS)
-    if bad or not count then return { replies.BAD_ARGUMENT, bad or 'the contents seen have 0 to ' .. MAX_WORDS .. ' words' } end
+    arguments.need(count, 'the contents seen have 0 to ' .. MAX_WORDS .. ' words')
     local before, after, bytes = split(ARGV, count)
-    if not is_look and not (is_valid(seen, before) and is_valid(new_kind, after) and #before == count) then
-        return { replies.BAD_ARGUMENT, 'a string is one value, a hash 1 to ' .. MAX_WORDS / 2 .. ' fields with their values' }
-    end
-    if bytes > MAX_BYTES then return { replies.BAD_ARGUMENT, 'contents have at most ' .. MAX_BYTES .. ' bytes' } end
+    local fits = is_look or is_valid(seen, before) and is_valid(new_kind, after) and #before == count
+    arguments.need(fits, 'a string is one value, a hash 1 to ' .. MAX_WORDS / 2 .. ' fields with their values')
+    arguments.need(bytes <= MAX_BYTES, 'contents have at most ' .. MAX_BYTES .. ' bytes')
     local kind = redis.call('TYPE', key).ok
     if not kinds[kind] then error('the key is a ' .. kind .. ': only a string or a hash can be compared', 0) end
     local there = read_contents(key, kind) or error('the key is too large to be compared at each change', 0)

@@ -49,27 +49,20 @@ function actions.delete(call, record)
     return { replies.OK, 0 }
 end
 
-local function check_put(value, ttl)
-    if not value or value == '' or #value > MAX_VALUE then return 'a value is JSON text of at most ' .. MAX_VALUE .. ' bytes' end
-    if ttl and ttl ~= '' and not arguments.parse_count(ttl, 1, MAX_TTL) then return 'a record expires after 1 ms to 366 days' end
-    return nil
-end
-
 local function check_arguments(action, key, expect, value, ttl)
-    if not actions[action or ''] then return 'the actions are put and delete' end
-    if not key or key == '' or #key > MAX_KEY then return 'a key has 1 to ' .. MAX_KEY .. ' bytes' end
-    if not expect or expect ~= '' and not arguments.parse_count(expect, 0, monotonic.MOST) then
-        return 'expect is a generation, a whole number from 0 to 2^53 - 1, or nothing'
-    end
-    if action == 'put' then return check_put(value, ttl) end
-    return nil
+    arguments.need(actions[action or ''], 'the actions are put and delete')
+    arguments.need((key or '') ~= '' and #key <= MAX_KEY, 'a key has 1 to ' .. MAX_KEY .. ' bytes')
+    local is_generation = expect and (expect == '' or arguments.parse_count(expect, 0, monotonic.MOST))
+    arguments.need(is_generation, 'expect is a generation, a whole number from 0 to 2^53 - 1, or nothing')
+    if action == 'delete' then return end
+    arguments.need((value or '') ~= '' and #value <= MAX_VALUE, 'a value is JSON text of at most ' .. MAX_VALUE .. ' bytes')
+    arguments.need((ttl or '') == '' or arguments.parse_count(ttl, 1, MAX_TTL), 'a record expires after 1 ms to 366 days')
 end
 
 return function(KEYS, ARGV)
     local action, expect = ARGV[1], ARGV[3]
-    local bad = check_arguments(action, ARGV[2], expect, ARGV[4], ARGV[5])
-    local now = not bad and arguments.read_now(ARGV[6])
-    if not now then return { replies.BAD_ARGUMENT, bad or 'now is in ms since the epoch' } end
+    check_arguments(action, ARGV[2], expect, ARGV[4], ARGV[5])
+    local now = arguments.need_now(ARGV[6])
     local call = { root = KEYS[1], key = ARGV[2], value = ARGV[4], ttl = tonumber(ARGV[5] or ''), now = now }
     local record = read_record(call.root, call.key)
         or error('the record ' .. call.key .. ' is damaged: another program wrote its key', 0)

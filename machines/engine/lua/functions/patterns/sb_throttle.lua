@@ -48,28 +48,20 @@ function kinds.window(state, now, limit, per, cost, least)
     return taken, math.max(0, limit - count), count > 0 and ends or 0, taken == 0 and lacks and ends or 0, from, count
 end
 
-local function parse(ARGV)
-    local kind = kinds[ARGV[1] or '']
-    if not kind then return nil, 'the kinds are pace and window' end
-    local limit = arguments.parse_count(ARGV[2], 1, MAX_LIMIT)
-    if not limit then return nil, 'limit is a whole number from 1 to ' .. MAX_LIMIT end
-    local per = arguments.parse_count(ARGV[3], 1, MAX_PER)
-    if not per then return nil, 'per is in ms, a whole number from 1 to 30 days' end
-    local cost = arguments.parse_count(ARGV[4], 0, limit)
-    if not cost then return nil, 'cost is a whole number from 0 to the limit, which is ' .. limit end
-    local least = ARGV[6] and arguments.parse_count(ARGV[6], 1, cost) or not ARGV[6] and math.max(1, cost)
-    if not least then return nil, 'least is a whole number from 1 to the cost, which is ' .. cost end
-    local now, clock = arguments.read_now(ARGV[5])
-    if not now then return nil, 'now is in ms since the epoch, not ' .. string.sub(ARGV[5], 1, 40) end
-    return kind, limit, per, cost, least, now, clock and 0 or GRACE
-end
-
 return function(KEYS, ARGV)
-    local kind, limit, per, cost, least, now, grace = parse(ARGV)
-    if not kind then return { replies.BAD_ARGUMENT, limit } end
+    local kind = arguments.need(kinds[ARGV[1] or ''], 'the kinds are pace and window')
+    local limit, per = arguments.parse_count(ARGV[2], 1, MAX_LIMIT), arguments.parse_count(ARGV[3], 1, MAX_PER)
+    if not limit then arguments.refuse('limit is a whole number from 1 to ' .. MAX_LIMIT) end
+    arguments.need(per, 'per is in ms, a whole number from 1 to 30 days')
+    local cost = arguments.parse_count(ARGV[4], 0, limit)
+    if not cost then arguments.refuse('cost is a whole number from 0 to the limit, which is ' .. limit) end
+    local least = ARGV[6] and arguments.parse_count(ARGV[6], 1, cost) or not ARGV[6] and math.max(1, cost)
+    if not least then arguments.refuse('least is a whole number from 1 to the cost, which is ' .. cost) end
+    local now, clock = arguments.need_now(ARGV[5])
     local taken, remaining, reset, retry, from, run = kind(redis.call('GET', KEYS[1]), now, limit, per, cost, least)
     if taken > 0 then
-        redis.call('SET', KEYS[1], string.format('%d %d %d', from, run, limit), 'PX', reset + grace)
+        local ms = reset + (clock and 0 or GRACE)
+        redis.call('SET', KEYS[1], string.format('%d %d %d', from, run, limit), 'PX', ms)
     end
     return { replies.OK, retry == 0 and 1 or 0, remaining, reset, retry, taken }
 end

@@ -38,8 +38,8 @@ local function report(root, count, machine, actor, reason)
 end
 
 return function(KEYS, ARGV)
-    local root, bad = KEYS[1], check(ARGV)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local root = KEYS[1]
+    arguments.refuse(check(ARGV))
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     redis.call('XLEN', keys.log(root)) -- these throw before the first deletion
     redis.call('XLEN', keys.outbox(root))

@@ -9,9 +9,8 @@ local MAX_ENTRIES = 10000
 
 return function(KEYS, ARGV)
     local root, limit = KEYS[1], arguments.parse_count(ARGV[2], 1, MAX_ENTRIES)
-    local before = arguments.parse_count(ARGV[1], 0, 1e14)
-    if not before then return { replies.BAD_ARGUMENT, 'a time is a whole number of ms' } end
-    if not limit then return { replies.BAD_ARGUMENT, 'a limit is a whole number from 1 to ' .. MAX_ENTRIES } end
+    local before = arguments.need(arguments.parse_count(ARGV[1], 0, 1e14), 'a time is a whole number of ms')
+    arguments.need(limit, 'a limit is a whole number from 1 to ' .. MAX_ENTRIES)
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     return { replies.OK, streams.trim_before(keys.log(root), string.format('%.0f-0', before), limit) }
 end

@@ -15,14 +15,12 @@ local MAX_LIMIT = 1001 -- one more than a page: it tells whether there is a next
 
 return function(KEYS, ARGV)
     local root, state, limit = KEYS[1], ARGV[1], arguments.parse_count(ARGV[2], 1, MAX_LIMIT)
-    if not limit then return { replies.BAD_ARGUMENT, 'limit is a whole number from 1 to ' .. MAX_LIMIT } end
-    local fits = arguments.is_score(ARGV[3] or '') and arguments.is_score(ARGV[5] or '')
-    if not fits then return { replies.BAD_ARGUMENT, 'a score is a number of ms' } end
+    arguments.need(limit, 'limit is a whole number from 1 to ' .. MAX_LIMIT)
+    arguments.need(arguments.is_score(ARGV[3] or '') and arguments.is_score(ARGV[5] or ''), 'a score is a number of ms')
     local cursor = { score = ARGV[3] or '', id = ARGV[4] or '' }
     local last = ARGV[5] and ARGV[5] ~= '' and ARGV[5] or '+inf'
     local page = ARGV[6] == '1' and keyset_pages.read_descending or keyset_pages.read_ascending
-    local filter, unclear = filters.parse(ARGV[7])
-    if unclear then return { replies.BAD_ARGUMENT, unclear } end
+    local filter = filters.parse(ARGV[7])
     local look = arguments.parse_count(ARGV[8], limit, MAX_LOOK) or limit
     local found = page(keys.state(root, state), cursor, last, look)
     if #found == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end

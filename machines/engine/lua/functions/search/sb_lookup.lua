@@ -15,17 +15,13 @@ local MAX_LIMIT, MAX_LOOK = 1001, 2000
 
 return function(KEYS, ARGV)
     local root, limit = KEYS[1], arguments.parse_count(ARGV[2], 1, MAX_LIMIT)
-    if not limit then return { replies.BAD_ARGUMENT, 'limit is a whole number from 1 to ' .. MAX_LIMIT } end
-    local conditions, bad = data_indexes.parse_conditions('[' .. (ARGV[1] or '') .. ']')
-    local position = data_indexes.from_hex(ARGV[3] or '')
-    local filter, unclear = filters.parse(ARGV[5])
-    local look = arguments.parse_count(ARGV[6], limit, MAX_LOOK) or limit
-    bad = bad or unclear
-    if not position then bad = 'a position is hexadecimal' end
-    if not bad and #conditions ~= 1 then bad = 'one condition is needed' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.need(limit, 'limit is a whole number from 1 to ' .. MAX_LIMIT)
+    local conditions = data_indexes.parse_conditions('[' .. (ARGV[1] or '') .. ']')
+    local position = arguments.need(data_indexes.from_hex(ARGV[3] or ''), 'a position is hexadecimal')
+    local filter, look = filters.parse(ARGV[5]), arguments.parse_count(ARGV[6], limit, MAX_LOOK) or limit
+    arguments.need(#conditions == 1, 'one condition is needed')
     local from, to = data_indexes.make_range(conditions[1])
-    if not from then return { replies.BAD_ARGUMENT, 'no index holds that value' } end
+    arguments.need(from, 'no index holds that value')
     local key, descending = keys.lookup(root, conditions[1].field), ARGV[4] == '1'
     from, to = data_indexes.narrow_range(from, to, position, descending)
     local found

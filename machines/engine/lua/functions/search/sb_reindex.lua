@@ -1,4 +1,4 @@
--- needs: data_indexes, instances, keys, programs, pulse, replies, time_limit
+-- needs: arguments, data_indexes, instances, keys, programs, pulse, replies, time_limit
 -- sb_reindex: adds instances that are older than the declaration of an indexed field to its index; at last, marks the index
 -- as complete.
 -- KEYS:    1 root of the partition
@@ -23,9 +23,9 @@ end
 
 return function(KEYS, ARGV)
     local root = KEYS[1]
-    if not ARGV[1] then return { replies.BAD_ARGUMENT, 'the fields that are complete are missing' } end
-    if #ARGV[1] > MAX_FIELDS then return { replies.BAD_ARGUMENT, 'the fields have at most ' .. MAX_FIELDS .. ' bytes' } end
-    if #ARGV > MAX_IDS + 1 then return { replies.BAD_ARGUMENT, 'at most ' .. MAX_IDS .. ' ids' } end
+    arguments.need(ARGV[1], 'the fields that are complete are missing')
+    arguments.need(#ARGV[1] <= MAX_FIELDS, 'the fields have at most ' .. MAX_FIELDS .. ' bytes')
+    arguments.need(#ARGV <= MAX_IDS + 1, 'at most ' .. MAX_IDS .. ' ids')
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     if ARGV[1] ~= '' and ARGV[1] ~= SLICE then
         mark_complete(root, ARGV[1])

@@ -118,12 +118,10 @@ end
 
 local function parse(text)
     local ok, search = pcall(json.decode, text or '')
-    if not ok or type(search) ~= 'table' then return nil, 'a search is a JSON object' end
-    local why = filters.check_states(search.states) or search.lead and data_indexes.check_conditions({ search.lead })
-    if search.before ~= nil and type(search.before) ~= 'number' then why = 'a time is a number of ms' end
-    if why then return nil, why end
-    search.filter, why = filters.make(search.where, search.lead and search.named and search.states or nil)
-    if why then return nil, why end
+    arguments.need(ok and type(search) == 'table', 'a search is a JSON object')
+    arguments.refuse(filters.check_states(search.states) or search.lead and data_indexes.check_conditions({ search.lead }))
+    arguments.need(search.before == nil or type(search.before) == 'number', 'a time is a number of ms')
+    search.filter = filters.make(search.where, search.lead and search.named and search.states or nil)
     search.wanted = {}
     for _, state in ipairs(search.states) do search.wanted[state] = true end
     return search
@@ -138,11 +136,10 @@ end
 
 return function(KEYS, ARGV)
     local root, look = KEYS[1], arguments.parse_count(ARGV[3], 1, MAX_LOOK)
-    local search, bad = parse(ARGV[1])
-    local stopped = search and not search.lead and parse_cursor(ARGV[2] or '')
-    if not look then bad = 'how many to check is 1 to ' .. MAX_LOOK end
-    if search and not search.lead and not stopped then bad = 'a cursor is what an earlier call answered' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.need(look, 'how many to check is 1 to ' .. MAX_LOOK)
+    local search = parse(ARGV[1])
+    local stopped = not search.lead and parse_cursor(ARGV[2] or '')
+    arguments.need(search.lead or stopped, 'a cursor is what an earlier call answered')
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local every = search.filter.every or search.filter.reads_data and 1 or EVERY
     local tally = { counts = {}, total = 0, looked = 0, every = every, is_over = time_limit.start() }

@@ -16,10 +16,9 @@ local function estimate(root, listed, condition)
 end
 
 return function(KEYS, ARGV)
-    local root, conditions, bad = KEYS[1], data_indexes.parse_conditions(ARGV[1])
+    local root, conditions = KEYS[1], data_indexes.parse_conditions(ARGV[1])
     local last = ARGV[2] and ARGV[2] ~= '' and ARGV[2] or '+inf'
-    if not arguments.is_score(ARGV[2] or '') then bad = 'a score is a number of ms' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.need(arguments.is_score(ARGV[2] or ''), 'a score is a number of ms')
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local listed, standing = data_indexes.read_list(root), 0
     for i = 3, #ARGV do standing = standing + redis.call('ZCOUNT', keys.state(root, ARGV[i]), '-inf', last) end

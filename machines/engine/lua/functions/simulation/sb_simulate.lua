@@ -19,19 +19,17 @@ local MAX_INPUTS, MAX_SCRIPT, MAX_REPLY = 1000, 4194304, 1048576
 
 local function decode(text)
     local ok, found = pcall(json.read, text or '', -4)
-    if not ok then return nil, 'the script is not JSON: ' .. values.describe_error(found) end
-    if values.kind_of(found) ~= 'object' then return nil, 'the script is an object' end
+    arguments.refuse(not ok and 'the script is not JSON: ' .. values.describe_error(found))
+    arguments.need(values.kind_of(found) == 'object', 'the script is an object')
     return found
 end
-
 local function check_script(script)
-    local bad = type(script.id) ~= 'string' and 'the script has an id' or nil
-    local now = type(script.now) == 'number' and string.format('%.0f', script.now) or 'none'
-    bad = bad or not arguments.read_now(now) and 'now is in ms since the epoch' or nil
+    arguments.need(type(script.id) == 'string', 'the script has an id')
+    arguments.need_now(type(script.now) == 'number' and string.format('%.0f', script.now) or 'none')
     local inputs, data = script.inputs or json.list(), script.data or {}
-    if not json.is_array(inputs) or #inputs > MAX_INPUTS then bad = 'inputs are a list of at most ' .. MAX_INPUTS end
-    if values.kind_of(data) ~= 'object' then bad = 'data is an object, not ' .. values.kind_of(data) end
-    return bad, inputs, data
+    arguments.need(json.is_array(inputs) and #inputs <= MAX_INPUTS, 'inputs are a list of at most ' .. MAX_INPUTS)
+    arguments.need(values.kind_of(data) == 'object', 'data is an object, not ' .. values.kind_of(data))
+    return inputs, data
 end
 
 -- Expands snapshots until the time is used up.
@@ -75,17 +73,12 @@ local function simulate(program, script, inputs, data)
 end
 
 return function(KEYS, ARGV)
-    local root = KEYS[1]
-    local bad = not root and 'the root is missing' or arguments.check_present(ARGV[1], 'the program')
-    if #(ARGV[2] or '') > MAX_SCRIPT then bad = 'a script has at most ' .. MAX_SCRIPT .. ' bytes' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local script, why = decode(ARGV[2])
-    if not script then return { replies.BAD_ARGUMENT, why } end
-    local inputs, data
-    bad, inputs, data = check_script(script)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local program, broken = draft_programs.compile(root, ARGV[1])
-    if not program then return { replies.BAD_ARGUMENT, broken } end
+    local root = arguments.need(KEYS[1], 'the root is missing')
+    arguments.need(ARGV[1], 'the program is missing')
+    arguments.need(#(ARGV[2] or '') <= MAX_SCRIPT, 'a script has at most ' .. MAX_SCRIPT .. ' bytes')
+    local script = decode(ARGV[2])
+    local inputs, data = check_script(script)
+    local program = draft_programs.compile(root, ARGV[1])
     local ok, found = pcall(script.expand and expand or simulate, program, script, inputs, data)
     work_budget.stop()
     if ok then return found end

@@ -6,6 +6,6 @@
 -- Notifies:the server's own notifications of HSET and PERSIST, where enabled
 -- Cost:    O(1)
 return function(KEYS, ARGV)
-    return state_machine.check_usage('SM.CREATE key', KEYS, ARGV)
-        or state_machine.store(KEYS[1], state_machine.make_blank())
+    state_machine.check_usage('SM.CREATE key', KEYS, ARGV)
+    return state_machine.store(KEYS[1], state_machine.make_blank())
 end

@@ -7,10 +7,9 @@
 -- Notifies: nothing
 -- Cost:    O(bytes of the map)
 return function(KEYS, ARGV)
-    local bad = state_machine.check_usage('SM.GET key [REASON]', KEYS, ARGV)
-    if bad then return bad end
-    local machine, problem = state_machine.read(KEYS[1])
-    if not machine then return problem end
+    state_machine.check_usage('SM.GET key [REASON]', KEYS, ARGV)
+    local machine = state_machine.read(KEYS[1])
+    if not machine then return false end
     if not ARGV[1] then return state_machine.encode(machine) end
     return state_machine.is_option(ARGV[1], 'REASON') and machine.reason
 end

@@ -8,12 +8,11 @@
 -- Cost:    O(bytes of the map) to read it; the decoded map is cached between calls
 return function(KEYS, ARGV)
     local target, reason, option = ARGV[1], ARGV[2], ARGV[3]
-    local bad = state_machine.check_usage('SM.MUTATE key state [reason [FORCE]]', KEYS, ARGV)
-    if bad then return bad end
-    local machine, problem = state_machine.read(KEYS[1])
-    if not machine then return problem end
-    bad = state_machine.check_transition(machine, target, option) or reason and state_machine.check_text(reason, 'a reason')
-    if bad then return bad end
+    state_machine.check_usage('SM.MUTATE key state [reason [FORCE]]', KEYS, ARGV)
+    local machine = state_machine.read(KEYS[1])
+    if not machine then return false end
+    state_machine.check_transition(machine, target, option)
+    if reason then state_machine.check_text(reason, 'a reason') end
     redis.call('HSET', KEYS[1], 'current', target, 'reason', reason or machine.reason)
     return redis.status_reply('OK')
 end

@@ -6,10 +6,9 @@
 -- Notifies:the server's own notification of HSET, where enabled
 -- Cost:    O(bytes of the map)
 return function(KEYS, ARGV)
-    local bad = state_machine.check_usage('SM.RESET key', KEYS, ARGV)
-    if bad then return bad end
-    local machine, problem = state_machine.read(KEYS[1])
-    if not machine then return problem end
+    state_machine.check_usage('SM.RESET key', KEYS, ARGV)
+    local machine = state_machine.read(KEYS[1])
+    if not machine then return false end
     redis.call('HSET', KEYS[1], 'current', machine.initial)
     return redis.status_reply('OK')
 end

@@ -7,9 +7,6 @@
 -- Notifies:the server's own notifications of HSET and PERSIST, where enabled
 -- Cost:    O(bytes of JSON)
 return function(KEYS, ARGV)
-    local bad = state_machine.check_usage('SM.SET key json [current]', KEYS, ARGV)
-    if bad then return bad end
-    local machine, problem = state_machine.parse(ARGV[1], ARGV[2] or '')
-    if not machine then return problem end
-    return state_machine.store(KEYS[1], machine)
+    state_machine.check_usage('SM.SET key json [current]', KEYS, ARGV)
+    return state_machine.store(KEYS[1], state_machine.parse(ARGV[1], ARGV[2] or ''))
 end

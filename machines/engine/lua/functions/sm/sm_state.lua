@@ -8,9 +8,8 @@
 -- Notifies: nothing
 -- Cost:    O(bytes of the map)
 return function(KEYS, ARGV)
-    local bad = state_machine.check_usage('SM.STATE key [LIST]', KEYS, ARGV)
-    if bad then return bad end
-    local machine, problem = state_machine.read(KEYS[1])
-    if not machine then return problem end
+    state_machine.check_usage('SM.STATE key [LIST]', KEYS, ARGV)
+    local machine = state_machine.read(KEYS[1])
+    if not machine then return false end
     return ARGV[1] and state_machine.list_states(machine) or { machine.current }
 end

@@ -7,6 +7,6 @@
 -- Notifies: nothing
 -- Cost:    O(1)
 return function(KEYS, ARGV)
-    return state_machine.check_usage('SM.TEMPLATE', KEYS, ARGV)
-        or state_machine.encode(state_machine.make_blank())
+    state_machine.check_usage('SM.TEMPLATE', KEYS, ARGV)
+    return state_machine.encode(state_machine.make_blank())
 end

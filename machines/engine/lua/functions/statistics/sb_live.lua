@@ -19,8 +19,7 @@
 -- Cost:    O(states + transitions + queues), and up to 5000 late instances, whatever the number of instances
 
 return function(KEYS, ARGV)
-    local root, now = KEYS[1], arguments.read_now(ARGV[1] or '')
-    if not now then return { replies.BAD_ARGUMENT, 'now is a whole number of ms' } end
+    local root, now = KEYS[1], (arguments.need_now(ARGV[1]))
     local current = redis.call('HGET', keys.meta(root), 'current')
     if not current then return { replies.NO_MACHINE } end
     return { replies.OK, json.encode(live_figures.read(root, current, now, live_figures.make_budget())) }

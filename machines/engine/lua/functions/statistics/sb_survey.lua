@@ -21,9 +21,8 @@ local function read(root, stamp, now, budget)
 end
 
 return function(_, ARGV)
-    if #ARGV == 0 or #ARGV % 2 == 1 or #ARGV > 2 * MAX_PAIRS then
-        return { replies.BAD_ARGUMENT, 'give 1 to ' .. MAX_PAIRS .. ' pairs of root and stamp' }
-    end
+    local is_pairs = #ARGV > 0 and #ARGV % 2 == 0 and #ARGV <= 2 * MAX_PAIRS
+    arguments.need(is_pairs, 'give 1 to ' .. MAX_PAIRS .. ' pairs of root and stamp')
     local now, budget = arguments.read_now(''), live_figures.make_budget()
     local found = { replies.OK, string.format('%d', now) }
     for i = 1, #ARGV, 2 do

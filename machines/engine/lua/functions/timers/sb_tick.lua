@@ -53,11 +53,9 @@ local function check_partition(root, now, limit, call)
 end
 
 return function(KEYS, ARGV)
-    local limit, bad = arguments.parse_count(ARGV[2], 1, 1000), arguments.check('', '', '', '', ARGV[1] or '')
-    if not limit then bad = 'limit is 1 to 1000' end
-    if not KEYS[1] then bad = 'the partition is missing' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, clock = arguments.read_now(ARGV[1])
+    arguments.need(KEYS[1], 'the partition is missing')
+    local limit = arguments.need(arguments.parse_count(ARGV[2], 1, 1000), 'limit is 1 to 1000')
+    local now, clock = arguments.need_now(ARGV[1])
     local call, reply = { since = tonumber(ARGV[6] or '') }, { replies.OK, now }
     local remembered, was_set = clock and ARGV[3] ~= 'look', now > (tonumber(ARGV[5] or '') or now)
     for i, root in ipairs(KEYS) do

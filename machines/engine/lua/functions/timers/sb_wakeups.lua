@@ -16,9 +16,8 @@ return function(_, ARGV)
     local prefix, what = string.match(ARGV[1] or '', '^[^{]*{'), ARGV[2] or ''
     local since = arguments.parse_whole(string.match(what, '^since (%d+)$') or '')
     local horizon = not since and arguments.parse_whole(what)
-    if not prefix or not (what == 'jobs' or horizon or since) then
-        return { replies.BAD_ARGUMENT, "the root of a partition comes first, then 'jobs', 'since <ms>' or a number of ms" }
-    end
+    arguments.need(prefix and (what == 'jobs' or horizon or since),
+        "the root of a partition comes first, then 'jobs', 'since <ms>' or a number of ms")
     local time = redis.call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
     local reply, count = { replies.OK, now, '1' }, 3

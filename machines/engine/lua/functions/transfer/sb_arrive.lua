@@ -27,13 +27,12 @@ end
 
 return function(KEYS, ARGV)
     local root, growth, action = KEYS[1], redirects.read_growth(KEYS[1]), ARGV[3]
-    if not growth then return { replies.BAD_ARGUMENT, 'the machine does not grow' } end
+    arguments.need(growth, 'the machine does not grow')
     if ARGV[1] ~= '' and tostring(growth.run) ~= ARGV[1] then return { replies.CONFLICT, tostring(growth.run) } end
-    local bad = arguments.check('', '', '', '', ARGV[2] or '')
-    if action ~= 'arrive' and (action ~= 'drop' or ARGV[1] == '') then bad = 'an instance arrives, or its record is dropped' end
-    if not ARGV[4] or #ARGV > MAX_IDS + 3 then bad = 'give 1 to ' .. MAX_IDS .. ' ids' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local reply, now = { replies.OK }, arguments.read_now(ARGV[2])
+    local is_action = action == 'arrive' or action == 'drop' and ARGV[1] ~= ''
+    arguments.need(is_action, 'an instance arrives, or its record is dropped')
+    arguments.need(ARGV[4] and #ARGV <= MAX_IDS + 3, 'give 1 to ' .. MAX_IDS .. ' ids')
+    local reply, now = { replies.OK }, arguments.need_now(ARGV[2])
     for i = 4, #ARGV do
         local ok, outcome, why = pcall(arrive, root, ARGV[i], now, action)
         if not ok then outcome, why = 'refused', values.describe_error(outcome) end

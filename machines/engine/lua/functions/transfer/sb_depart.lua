@@ -1,4 +1,4 @@
--- needs: departures, instance_records, instances, jobs, keys, redirects, replies
+-- needs: arguments, departures, instance_records, instances, jobs, keys, redirects, replies
 -- sb_depart: removes instances from their old partition, each if it is still as in its record. This is the moment in which an
 -- instance moves: before it the old partition answers, after it the new one.
 -- KEYS:    1 root of the old partition
@@ -26,12 +26,10 @@ local function depart(root, growth, id, digest, with_leased, outbox)
 end
 
 return function(KEYS, ARGV)
-    local root, growth = KEYS[1], redirects.read_growth(KEYS[1])
-    if not growth then return { replies.BAD_ARGUMENT, 'the machine does not grow' } end
+    local root, growth = KEYS[1], arguments.need(redirects.read_growth(KEYS[1]), 'the machine does not grow')
     if tostring(growth.run) ~= ARGV[1] then return { replies.CONFLICT, tostring(growth.run) } end
-    if not ARGV[2] or #ARGV % 2 == 1 or #ARGV > 2 * MAX_IDS + 2 then
-        return { replies.BAD_ARGUMENT, 'each id comes with the SHA-1 of its record, at most ' .. MAX_IDS .. ' of them' }
-    end
+    local is_whole = ARGV[2] and #ARGV % 2 == 0 and #ARGV <= 2 * MAX_IDS + 2
+    arguments.need(is_whole, 'each id comes with the SHA-1 of its record, at most ' .. MAX_IDS .. ' of them')
     local reply, outbox = { replies.OK }, instance_records.read_outbox(root)
     for i = 3, #ARGV, 2 do
         reply[#reply + 1] = depart(root, growth, ARGV[i], ARGV[i + 1], ARGV[2] == '1', outbox)

@@ -44,14 +44,12 @@ end
 
 return function(KEYS, ARGV)
     local root, what = KEYS[1], ARGV[1]
-    if what ~= 'instances' and what ~= 'jobs' and what ~= 'counters' then
-        return { replies.BAD_ARGUMENT, 'an export is of instances, jobs or counters' }
-    end
-    if #ARGV > MAX_IDS + 1 then return { replies.BAD_ARGUMENT, 'at most ' .. MAX_IDS .. ' ids' } end
+    local is_known = what == 'instances' or what == 'jobs' or what == 'counters'
+    arguments.need(is_known, 'an export is of instances, jobs or counters')
+    arguments.need(#ARGV <= MAX_IDS + 1, 'at most ' .. MAX_IDS .. ' ids')
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     if what == 'counters' then return { replies.OK, read_counters(root) } end
-    local bad = arguments.check_present(ARGV[2], 'the id')
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.need(ARGV[2], 'the id is missing')
     local outbox = what == 'instances' and instance_records.read_outbox(root) or {}
     if what == 'instances' and redis.call('XLEN', keys.outbox(root)) > 2000 then
         return { replies.FULL, redis.call('XLEN', keys.outbox(root)) }

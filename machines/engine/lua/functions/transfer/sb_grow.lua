@@ -12,9 +12,8 @@ return function(KEYS, ARGV)
     local root, count = KEYS[1], arguments.parse_count
     local from, to = count(ARGV[1], 1, MAX_PARTITIONS), count(ARGV[2], 1, MAX_PARTITIONS)
     local run = count(ARGV[3], 1, MAX_RUN)
-    if not from or not to or not run or to % from ~= 0 then
-        return { replies.BAD_ARGUMENT, 'a machine grows from a number of partitions to a multiple of it, in a numbered run' }
-    end
+    arguments.need(from and to and run and to % from == 0,
+        'a machine grows from a number of partitions to a multiple of it, in a numbered run')
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local before = redirects.read_growth(root)
     if before and before.run > run then return { replies.CONFLICT, tostring(before.run) } end

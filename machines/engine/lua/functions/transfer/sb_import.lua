@@ -14,11 +14,6 @@ local KEEP_MS = 2592000000 -- thirty days in which a transfer is not written twi
 local NAME, COUNTER = '^[%a_][%w_.-]*$', '^[%a]+:?%d*$'
 local VERSION_COUNTER = '^%d+:[cdrf]%a+$' -- created, dead, refused, failed
 
-local function check_arguments(ARGV)
-    if not string.find(ARGV[1] or '', '^%w+$') or #ARGV[1] > 64 then return 'a transfer has an id of letters and digits' end
-    if not ARGV[3] or #ARGV > MAX_RECORDS + 2 then return 'an import has 1 to ' .. MAX_RECORDS .. ' records' end
-    return arguments.check('', '', '', '', ARGV[2] or '')
-end
 
 local function import_instance(root, record, now)
     local found = record_checks.check_instance(root, record)
@@ -85,10 +80,13 @@ local function import(root, text, now, marks)
 end
 
 return function(KEYS, ARGV)
-    local root, bad = KEYS[1], arguments.check_root(KEYS[1]) or check_arguments(ARGV)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local root = KEYS[1]
+    arguments.refuse(arguments.check_root(root))
+    arguments.need(string.find(ARGV[1] or '', '^%w+$') and #ARGV[1] <= 64, 'a transfer has an id of letters and digits')
+    arguments.need(ARGV[3] and #ARGV <= MAX_RECORDS + 2, 'an import has 1 to ' .. MAX_RECORDS .. ' records')
+    local now = arguments.need_now(ARGV[2])
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local now, marks = arguments.read_now(ARGV[2]), keys.imported(root, ARGV[1])
+    local marks = keys.imported(root, ARGV[1])
     redis.call('HLEN', marks)
     local is_over, reply = time_limit.start(), { replies.OK }
     for i = 3, #ARGV do

@@ -35,13 +35,11 @@ local function write(root, ARGV)
 end
 
 return function(KEYS, ARGV)
-    local root, bad = KEYS[1], arguments.check_root(KEYS[1]) or arguments.check_present(ARGV[2], 'the key')
-    local step = ARGV[1] == 'write' and 3 or 1
-    if ARGV[1] ~= 'read' and ARGV[1] ~= 'write' then bad = 'outcomes are read or written' end
-    if (#ARGV - 1) % step ~= 0 or #ARGV > MAX_KEYS * step + 1 then bad = 'at most ' .. MAX_KEYS .. ' keys, each complete' end
-    for i = 2, bad and 0 or #ARGV, step do
-        if not string.find(ARGV[i], SUFFIX) then bad = 'a key of an outcome begins with :k: or :c:' end
-    end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local root, step = KEYS[1], ARGV[1] == 'write' and 3 or 1
+    arguments.refuse(arguments.check_root(root) or arguments.check_present(ARGV[2], 'the key'))
+    arguments.need(ARGV[1] == 'read' or ARGV[1] == 'write', 'outcomes are read or written')
+    local is_whole = (#ARGV - 1) % step == 0 and #ARGV <= MAX_KEYS * step + 1
+    arguments.need(is_whole, 'at most ' .. MAX_KEYS .. ' keys, each complete')
+    for i = 2, #ARGV, step do arguments.need(string.find(ARGV[i], SUFFIX), 'a key of an outcome begins with :k: or :c:') end
     return ARGV[1] == 'read' and read(root, ARGV) or write(root, ARGV)
 end

@@ -1,4 +1,4 @@
--- needs: keys, record_checks, redirects, replies, values
+-- needs: arguments, keys, record_checks, redirects, replies, values
 -- sb_stage: keeps the records of instances in the partition they move to, checked and not yet in force.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 number of the run, as sb_grow has it · 2 id · 3 record as sb_export makes it · and so on, two for each (at
@@ -21,12 +21,10 @@ local function stage(root, growth, id, text)
 end
 
 return function(KEYS, ARGV)
-    local root, growth = KEYS[1], redirects.read_growth(KEYS[1])
-    if not growth then return { replies.BAD_ARGUMENT, 'the machine does not grow' } end
+    local root, growth = KEYS[1], arguments.need(redirects.read_growth(KEYS[1]), 'the machine does not grow')
     if tostring(growth.run) ~= ARGV[1] then return { replies.CONFLICT, tostring(growth.run) } end
-    if #ARGV % 2 == 0 or #ARGV > 2 * MAX_RECORDS + 1 then
-        return { replies.BAD_ARGUMENT, 'each id comes with its record, at most ' .. MAX_RECORDS .. ' of them' }
-    end
+    local is_whole = #ARGV % 2 == 1 and #ARGV <= 2 * MAX_RECORDS + 1
+    arguments.need(is_whole, 'each id comes with its record, at most ' .. MAX_RECORDS .. ' of them')
     local reply = { replies.OK }
     for i = 2, #ARGV, 2 do
         local ok, outcome, why = pcall(stage, root, growth, ARGV[i], ARGV[i + 1])

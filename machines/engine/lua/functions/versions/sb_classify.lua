@@ -75,11 +75,10 @@ end
 local function parse_cursor(text)
     if text == '' then return { '' } end
     local ok, found = pcall(json.decode, text)
-    if not ok or type(found) ~= 'table' then return nil end
-    for i = 1, 3 do
-        if type(found[i]) ~= 'string' then return nil end
-    end
-    return arguments.is_score(found[2]) and found or nil
+    local fits = ok and type(found) == 'table'
+    for i = 1, 3 do fits = fits and type(found[i]) == 'string' end
+    arguments.need(fits and arguments.is_score(found[2]), 'a cursor is what an earlier call answered')
+    return found
 end
 
 -- Classifies these ids; answers how many were done.
@@ -92,10 +91,9 @@ end
 
 local function run(page, root, ARGV)
     if ARGV[1] == 'ids' then return classify_ids(page, ARGV) end
-    local since, stopped = ARGV[5] or '', parse_cursor(ARGV[4] or '')
-    if not arguments.is_score(since) then return nil, 'a time is a number of ms' end
-    if not stopped then return nil, 'a cursor is what an earlier call answered' end
-    return walk(page, root, stopped, since)
+    local since = ARGV[5] or ''
+    arguments.need(arguments.is_score(since), 'a time is a number of ms')
+    return walk(page, root, parse_cursor(ARGV[4] or ''), since)
 end
 
 local function add_classes(reply, page)
@@ -109,9 +107,7 @@ end
 return function(KEYS, ARGV)
     local root, what = KEYS[1], ARGV[1]
     local elapsed, now = time_limit.measure(), arguments.read_now('')
-    if what ~= 'walk' and what ~= 'list' and what ~= 'ids' then
-        return { replies.BAD_ARGUMENT, 'a page is of walk, list or ids' }
-    end
+    arguments.need(what == 'walk' or what == 'list' or what == 'ids', 'a page is of walk, list or ids')
     local meta = redis.call('HMGET', keys.meta(root), 'current', 'instances')
     if not meta[1] then return { replies.NO_MACHINE } end
     local fleet, why, is_stale
@@ -120,9 +116,7 @@ return function(KEYS, ARGV)
         if not fleet then return { is_stale and replies.STALE or replies.BAD_ARGUMENT, why } end
     end
     local page = { fleet = fleet, ids = {}, classes = {}, order = {}, looked = 0, is_over = time_limit.start() }
-    local stop, bad = run(page, root, ARGV)
-    if not stop then return { replies.BAD_ARGUMENT, bad } end
-    local reply = { replies.OK, stop, '', string.format('%d', now), meta[2] or '0' }
+    local reply = { replies.OK, run(page, root, ARGV), '', string.format('%d', now), meta[2] or '0' }
     add_classes(reply, page)
     reply[3] = string.format('%d', elapsed() * 1000)
     return reply

@@ -64,11 +64,10 @@ end
 
 local function parse(ARGV)
     local call = { actor = ARGV[3] or '', reason = ARGV[4] or '' }
-    local bad = not MODES[ARGV[2] or ''] and "a mode is 'move', 'back' or 'dry'; 'move again' or 'back again'"
-        or arguments.check_present(ARGV[6], 'the id')
-        or arguments.check('', '', call.actor, call.reason, ARGV[5] or '')
-        or #ARGV > MAX_IDS + 5 and 'at most ' .. MAX_IDS .. ' ids' or nil
-    if bad then return nil, bad end
+    arguments.need(MODES[ARGV[2] or ''], "a mode is 'move', 'back' or 'dry'; 'move again' or 'back again'")
+    arguments.need(ARGV[6], 'the id is missing')
+    arguments.refuse(arguments.check('', '', call.actor, call.reason, ARGV[5] or ''))
+    arguments.need(#ARGV <= MAX_IDS + 5, 'at most ' .. MAX_IDS .. ' ids')
     call.now, call.clock = arguments.read_now(ARGV[5])
     call.clock = call.clock or arguments.read_now('')
     return call
@@ -76,8 +75,7 @@ end
 
 return function(KEYS, ARGV)
     local root, mode = KEYS[1], ARGV[2]
-    local call, bad = parse(ARGV)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local call = parse(ARGV)
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local plan, why, is_stale = migration.compile(root, ARGV[1])
     if not plan then return { is_stale and replies.STALE or replies.BAD_ARGUMENT, why } end

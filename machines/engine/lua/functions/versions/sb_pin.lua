@@ -1,4 +1,4 @@
--- needs: arguments, commit, keys, repairs, replies
+-- needs: arguments, commit, keys, repairs
 -- sb_pin:  pins an instance to its version, so that no plan moves it; or unpins it. A step in its history.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 '1' to pin, '0' to unpin · 3 expect (revision or '') · 4 actor · 5 reason (required) · 6 now (ms since
@@ -10,10 +10,9 @@
 -- Cost:    O(fields of the instance)
 return function(KEYS, ARGV)
     local root, pinned = KEYS[1], ARGV[2]
-    if pinned ~= '1' and pinned ~= '0' then return { replies.BAD_ARGUMENT, "'1' pins, '0' unpins" } end
+    arguments.need(pinned == '1' or pinned == '0', "'1' pins, '0' unpins")
     local call = repairs.parse_call(ARGV, 3)
-    local ctx, missing = repairs.open(root, call)
-    if not ctx then return missing end
+    local ctx = repairs.open(root, call)
     -- A pin that is there already is no step.
     if (ctx.raw._pin ~= nil) == (pinned == '1') and call.dry == '' then return repairs.store_reply(ctx, call) end
     ctx.raw._pin, ctx.changed_meta = pinned == '1' and '1' or nil, ctx.changed_meta or {}

@@ -12,25 +12,15 @@
 -- Cost:    as sb_explain for each step
 local MAX_INSTANCES, MAX_STEPS = 200, 4000
 
-local function decode(text, what)
-    local ok, found = pcall(json.decode, text)
-    if not ok then return nil, what .. ' is not JSON: ' .. values.describe_error(found) end
-    return found
-end
-
--- Parses one instance to {run, entries}; nil and why when malformed.
+-- Parses one instance to {run, entries}.
 local function parse_instance(program, rules, id, snapshot_text, steps_text)
-    local bad = arguments.check_present(id, 'the id')
-    if bad then return nil, bad end
+    arguments.need(id, 'the id is missing')
     local ok, snapshot = pcall(cjson.decode, snapshot_text or '')
-    if not ok then return nil, 'a snapshot is a JSON object' end
-    local entries, why = decode(steps_text or '', 'the list of steps')
-    if why then return nil, why end
-    if not json.is_array(entries) then return nil, 'the steps are a JSON array' end
-    local run
-    run, why = replays.open(program, rules, id, snapshot)
-    if not run then return nil, why end
-    return { run = run, entries = entries }
+    arguments.need(ok, 'a snapshot is a JSON object')
+    local is_json, entries = pcall(json.decode, steps_text or '')
+    arguments.refuse(not is_json and 'the list of steps is not JSON: ' .. values.describe_error(entries))
+    arguments.need(json.is_array(entries), 'the steps are a JSON array')
+    return { run = replays.open(program, rules, id, snapshot), entries = entries }
 end
 
 local function note(result, reason, count)
@@ -61,21 +51,17 @@ end
 
 return function(KEYS, ARGV)
     local root, count, over = KEYS[1], (#ARGV - 2) / 3, time_limit.start()
-    if count < 1 or count > MAX_INSTANCES or count % 1 ~= 0 then
-        return { replies.BAD_ARGUMENT, 'each instance comes with its snapshot and its steps, 1 to ' .. MAX_INSTANCES }
-    end
-    local rules, why = replays.read_rules(ARGV[2])
-    if not rules then return { replies.BAD_ARGUMENT, why } end
+    local is_whole = count >= 1 and count <= MAX_INSTANCES and count % 1 == 0
+    arguments.need(is_whole, 'each instance comes with its snapshot and its steps, 1 to ' .. MAX_INSTANCES)
+    local rules = replays.read_rules(ARGV[2])
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local program, missing = replays.load(root, ARGV[1])
-    if not program then return { replies.BAD_ARGUMENT, missing } end
+    local program = replays.load(root, ARGV[1])
     local reply, steps = { replies.OK }, 0
     for i = 1, count do
         local at = i * 3
-        local found, bad = parse_instance(program, rules, ARGV[at], ARGV[at + 1], ARGV[at + 2])
-        if not found then return { replies.BAD_ARGUMENT, bad } end
+        local found = parse_instance(program, rules, ARGV[at], ARGV[at + 1], ARGV[at + 2])
         steps = steps + #found.entries
-        if steps > MAX_STEPS then return { replies.BAD_ARGUMENT, 'at most ' .. MAX_STEPS .. ' steps' } end
+        arguments.need(steps <= MAX_STEPS, 'at most ' .. MAX_STEPS .. ' steps')
         local first = i == 1
         reply[i + 1] = json.encode(replay(found.run, found.entries, function()
             if first then

@@ -10,34 +10,22 @@
 --          {FAULT, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(1); O(queues + size of a definition) where another version becomes current
-local MAX_SETTINGS, MAX_VERSION = 16384, 1e9
+local MAX_VERSION = 1e9
 local ACTIONS = { start = true, set = true, stop = true, finish = true, pin = true, withdraw = true, allow = true }
 local NAMED = { start = true, withdraw = true, allow = true }
 
-local function parse_settings(text)
-    if (text or '') == '' then return {} end
-    if #text > MAX_SETTINGS then return nil, 'the settings have at most ' .. MAX_SETTINGS .. ' bytes' end
-    local ok, found = pcall(cjson.decode, text)
-    if not ok or type(found) ~= 'table' then return nil, 'the settings are a JSON object' end
-    return found
-end
 
 local function parse(ARGV)
     local call = { action = ARGV[1], version = ARGV[2] or '', other = ARGV[3] or '', turn = ARGV[5] or '',
         actor = ARGV[6] or '', reason = ARGV[7] or '' }
-    if not ACTIONS[call.action or ''] then return nil, 'a change is start, set, stop, finish, pin, withdraw or allow' end
-    local bad = arguments.check(call.turn, '', call.actor, call.reason, ARGV[8] or '')
+    arguments.need(ACTIONS[call.action or ''], 'a change is start, set, stop, finish, pin, withdraw or allow')
+    arguments.refuse(arguments.check(call.turn, '', call.actor, call.reason, ARGV[8] or ''))
     for _, number in ipairs({ call.version, call.action == 'withdraw' and call.other or '' }) do
-        if number ~= '' and not arguments.parse_count(number, 1, MAX_VERSION) then bad = 'a version is a whole number from 1' end
+        arguments.need(number == '' or arguments.parse_count(number, 1, MAX_VERSION), 'a version is a whole number from 1')
     end
-    if NAMED[call.action] and call.version == '' then bad = 'the version is missing' end
-    if call.action == 'start' or call.action == 'set' then
-        call.share = arguments.parse_count(call.other, 0, version_policy.BUCKETS - 1)
-        if not call.share then bad = 'a share is 0 to 9999 hundredths of a percent' end
-    end
-    local settings, why = parse_settings(ARGV[4])
-    if bad or why then return nil, bad or why end
-    call.settings, call.now = settings, arguments.read_now(ARGV[8] or '')
+    arguments.need(call.version ~= '' or not NAMED[call.action], 'the version is missing')
+    if call.action == 'start' or call.action == 'set' then call.share = version_policy.parse_share(call.other) end
+    call.settings, call.now = version_policy.parse_settings(ARGV[4]), arguments.read_now(ARGV[8] or '')
     return call
 end
 
@@ -68,10 +56,9 @@ end
 
 return function(KEYS, ARGV)
     local root = KEYS[1]
-    local call, bad = parse(ARGV)
-    bad = arguments.check_root(root) or bad
-    if not bad and not version_policy.is_first(root) then bad = 'the first partition decides' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.refuse(arguments.check_root(root))
+    local call = parse(ARGV)
+    arguments.need(version_policy.is_first(root), 'the first partition decides')
     local policy = version_policy.read(root)
     if not policy.current then return { replies.NO_MACHINE } end
     if call.turn ~= '' and tonumber(call.turn) ~= policy.turn then return { replies.CONFLICT, tostring(policy.turn) } end

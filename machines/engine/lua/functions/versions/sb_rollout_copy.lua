@@ -30,8 +30,8 @@ local function to_text(text)
 end
 
 return function(KEYS, ARGV)
-    local root, bad = KEYS[1], arguments.check_root(KEYS[1]) or check(ARGV)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local root = KEYS[1]
+    arguments.refuse(arguments.check_root(root) or check(ARGV))
     local held = redis.call('HMGET', keys.meta(root), 'current', 'turn')
     if not held[1] then return { replies.NO_MACHINE } end
     if tonumber(ARGV[1]) < tonumber(held[2] or 0) then return { replies.OK, 0 } end

@@ -11,10 +11,9 @@ local MAX_IDS = 1000
 
 return function(KEYS, ARGV)
     local root, action = KEYS[1], ARGV[1]
-    local bad = arguments.check_root(root)
-    if action ~= 'count' and action ~= 'finish' and action ~= 'force' then bad = 'count, finish or force' end
-    if #ARGV > MAX_IDS + 1 then bad = 'at most ' .. MAX_IDS .. ' ids' end
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    arguments.refuse(arguments.check_root(root))
+    arguments.need(action == 'count' or action == 'finish' or action == 'force', 'count, finish or force')
+    arguments.need(#ARGV <= MAX_IDS + 1, 'at most ' .. MAX_IDS .. ' ids')
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     if not version_counters.begin_count(root) then return { replies.OK, 0, '1' } end
     local fresh = 0

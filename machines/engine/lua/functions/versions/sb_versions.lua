@@ -57,9 +57,8 @@ end
 
 return function(KEYS, ARGV)
     local root, sample = KEYS[1], arguments.parse_count(ARGV[1] or '', 0, MAX_SAMPLE)
-    if not sample then return { replies.BAD_ARGUMENT, 'a sample is 0 to ' .. MAX_SAMPLE } end
-    local now = arguments.read_now(ARGV[2] or '')
-    if not now then return { replies.BAD_ARGUMENT, 'now is a whole number of ms' } end
+    arguments.need(sample, 'a sample is 0 to ' .. MAX_SAMPLE)
+    local now = arguments.need_now(ARGV[2])
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local versions, exact = version_counters.read(root)
     return { replies.OK, json.encode({

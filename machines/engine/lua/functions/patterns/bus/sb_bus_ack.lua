@@ -13,15 +13,13 @@ local LONG_AGO = 30 * 86400000 -- ms: idle for longer than any reader asks for
 
 local function parse(ARGV)
     local call = { kind = ARGV[1] or '', group = ARGV[2], reader = ARGV[3] or '', ids = { unpack(ARGV, 5) } }
-    if call.kind ~= 'ack' and call.kind ~= 'back' then return nil, 'the kinds are ack and back' end
-    if not streams.is_name(call.group) then return nil, 'a group has a name of 1 to 512 bytes' end
-    if call.kind == 'back' and not streams.is_name(call.reader) then return nil, 'a reader has a name of 1 to 512 bytes' end
+    arguments.need(call.kind == 'ack' or call.kind == 'back', 'the kinds are ack and back')
+    arguments.need(streams.is_name(call.group), 'a group has a name of 1 to 512 bytes')
+    arguments.need(call.kind == 'ack' or streams.is_name(call.reader), 'a reader has a name of 1 to 512 bytes')
     call.most = arguments.parse_count(ARGV[4], 1, MAX_LENGTH)
-    if not call.most and (ARGV[4] or '') ~= '' then return nil, 'most is a whole number from 1 to ' .. MAX_LENGTH end
-    if #call.ids < 1 or #call.ids > MAX_IDS then return nil, 'a call takes 1 to ' .. MAX_IDS .. ' ids' end
-    for _, id in ipairs(call.ids) do
-        if not streams.is_id(id) then return nil, 'no id: ' .. string.sub(id, 1, 60) end
-    end
+    arguments.need(call.most or (ARGV[4] or '') == '', 'most is a whole number from 1 to ' .. MAX_LENGTH)
+    arguments.need(call.ids[1], 'a call takes 1 to ' .. MAX_IDS .. ' ids')
+    for _, id in ipairs(call.ids) do arguments.need(streams.is_id(id), 'no id: ' .. string.sub(id, 1, 60)) end
     return call
 end
 
@@ -38,9 +36,8 @@ local function give_back(key, call)
 end
 
 return function(KEYS, ARGV)
-    if #ARGV > MAX_IDS + 4 then return { replies.BAD_ARGUMENT, 'a call takes 1 to ' .. MAX_IDS .. ' ids' } end
-    local call, bad = parse(ARGV)
-    if not call then return { replies.BAD_ARGUMENT, bad } end
+    arguments.need(#ARGV <= MAX_IDS + 4, 'a call takes 1 to ' .. MAX_IDS .. ' ids')
+    local call = parse(ARGV)
     local key = pattern_keys.stream_log(KEYS[1])
     if call.kind == 'back' then
         if not streams.find_group(key, call.group) then return { replies.GONE } end

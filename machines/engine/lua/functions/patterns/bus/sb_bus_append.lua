@@ -10,8 +10,8 @@ local MAX_LENGTH, MAX_BODY = 1000000, 65536
 
 return function(KEYS, ARGV)
     local limit, body = arguments.parse_count(ARGV[1], 1, MAX_LENGTH), ARGV[2] or ''
-    if not limit then return { replies.BAD_ARGUMENT, 'most is a whole number from 1 to ' .. MAX_LENGTH } end
-    if body == '' or #body > MAX_BODY then return { replies.BAD_ARGUMENT, 'a message has 1 to ' .. MAX_BODY .. ' bytes' } end
+    arguments.need(limit, 'most is a whole number from 1 to ' .. MAX_LENGTH)
+    arguments.need(body ~= '' and #body <= MAX_BODY, 'a message has 1 to ' .. MAX_BODY .. ' bytes')
     local key = pattern_keys.stream_log(KEYS[1])
     if redis.call('XLEN', key) >= limit then
         local room, holder = streams.make_room(key, limit)

@@ -11,15 +11,13 @@ local KINDS = { make = true, anew = true, forget = true }
 
 local function parse(ARGV)
     local call = { kind = ARGV[1] or '', group = ARGV[2], start = ARGV[3] or '', position = ARGV[4] or '' }
-    if not KINDS[call.kind] then return nil, 'the kinds are make, anew and forget' end
-    if not streams.is_name(call.group) then return nil, 'a group has a name of 1 to 512 bytes' end
+    arguments.need(KINDS[call.kind], 'the kinds are make, anew and forget')
+    arguments.need(streams.is_name(call.group), 'a group has a name of 1 to 512 bytes')
     if call.kind == 'forget' then return call end
-    if call.start ~= '0' and call.start ~= '$' and not streams.is_id(call.start) then
-        return nil, 'a group starts at 0, at $ or after an id'
-    end
-    if call.position ~= '' and not arguments.parse_count(call.position, 0, MAX_EXACT) then
-        return nil, 'a position is a whole number'
-    end
+    local is_start = call.start == '0' or call.start == '$' or streams.is_id(call.start)
+    arguments.need(is_start, 'a group starts at 0, at $ or after an id')
+    local is_position = call.position == '' or arguments.parse_count(call.position, 0, MAX_EXACT)
+    arguments.need(is_position, 'a position is a whole number')
     return call
 end
 
@@ -32,8 +30,7 @@ local function count_position(key, call)
 end
 
 return function(KEYS, ARGV)
-    local call, bad = parse(ARGV)
-    if not call then return { replies.BAD_ARGUMENT, bad } end
+    local call = parse(ARGV)
     local key = pattern_keys.stream_log(KEYS[1])
     local groups = streams.list_groups(key) -- throws when the key is no stream
     local exists = false

@@ -32,8 +32,6 @@ end
 return function(KEYS, ARGV)
     local kind, count = ARGV[1] or '', arguments.parse_count(ARGV[2], 1, MAX_DEAD)
     if kind == 'lag' then return read_lag(KEYS[1]) end
-    if kind ~= 'dead' or not count then
-        return { replies.BAD_ARGUMENT, 'the kinds are lag, and dead with how many, 1 to ' .. MAX_DEAD }
-    end
+    arguments.need(kind == 'dead' and count, 'the kinds are lag, and dead with how many, 1 to ' .. MAX_DEAD)
     return { replies.OK, redis.call('XREVRANGE', pattern_keys.stream_dead(KEYS[1]), '+', '-', 'COUNT', count) }
 end

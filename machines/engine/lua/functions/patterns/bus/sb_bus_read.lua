@@ -21,17 +21,13 @@ local reads = 0
 
 local function parse(ARGV)
     local call = { group = ARGV[1], reader = ARGV[2], cursor = ARGV[5] or '' }
-    if not streams.is_name(call.group) or not streams.is_name(call.reader) then
-        return nil, 'a group and a reader have names of 1 to 512 bytes'
-    end
-    call.count = arguments.parse_count(ARGV[3], 1, MAX_COUNT)
-    if not call.count then return nil, 'a call gives 1 to ' .. MAX_COUNT .. ' messages' end
-    call.idle = arguments.parse_count(ARGV[4], 1, MAX_IDLE)
-    if not call.idle then return nil, 'idle is in ms, a whole number from 1 to 30 days' end
+    local has_names = streams.is_name(call.group) and streams.is_name(call.reader)
+    arguments.need(has_names, 'a group and a reader have names of 1 to 512 bytes')
+    call.count = arguments.need(arguments.parse_count(ARGV[3], 1, MAX_COUNT), 'a call gives 1 to ' .. MAX_COUNT .. ' messages')
+    call.idle = arguments.need(arguments.parse_count(ARGV[4], 1, MAX_IDLE), 'idle is in ms, a whole number from 1 to 30 days')
     if call.cursor == '' then call.cursor = START end
-    if not streams.is_id(call.cursor) then return nil, 'a cursor is an id' end
-    call.tries = arguments.parse_count(ARGV[6], 0, MAX_TRIES)
-    if not call.tries then return nil, 'tries is a whole number from 0 to ' .. MAX_TRIES end
+    arguments.need(streams.is_id(call.cursor), 'a cursor is an id')
+    call.tries = arguments.need(arguments.parse_count(ARGV[6], 0, MAX_TRIES), 'tries is a whole number from 0 to ' .. MAX_TRIES)
     call.foreign = ARGV[7] == '1'
     return call
 end
@@ -90,9 +86,7 @@ local function claim_idle(root, key, call)
 end
 
 return function(KEYS, ARGV)
-    local call, bad = parse(ARGV)
-    if not call then return { replies.BAD_ARGUMENT, bad } end
-    local root = KEYS[1]
+    local root, call = KEYS[1], parse(ARGV)
     local key = pattern_keys.stream_log(root)
     if call.tries > 0 then redis.call('XLEN', pattern_keys.stream_dead(root)) end -- throws before the first write
     local found, cursor, missing = claim_idle(root, key, call)

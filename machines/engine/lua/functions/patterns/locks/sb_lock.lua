@@ -7,16 +7,13 @@
 --          why}
 -- Notifies: nothing
 -- Cost:    O(1)
-local function check_arguments(token, ms, owner)
-    if not owner or owner == '' or #owner > locks.MAX_OWNER then return 'an owner has 1 to 150 characters' end
-    return locks.check_token(token) or locks.check_time(ms)
-end
 
 return function(KEYS, ARGV)
     local root, token, ms, owner = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
-    local clock, bad = locks.read_clock(ARGV[4])
-    bad = bad or check_arguments(token, ms, owner)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local clock = locks.read_clock(ARGV[4])
+    arguments.need((owner or '') ~= '' and #owner <= locks.MAX_OWNER, 'an owner has 1 to 150 characters')
+    locks.check_token(token)
+    locks.check_time(ms)
     local holder, last = locks.read_holder(root, clock)
     if holder and holder.token ~= token then
         return { replies.CONFLICT, locks.count_left(root, holder, clock), holder.fence, holder.owner }

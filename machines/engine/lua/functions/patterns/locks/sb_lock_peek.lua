@@ -8,8 +8,7 @@
 -- Notifies: nothing
 -- Cost:    O(1)
 return function(KEYS, ARGV)
-    local clock, bad = locks.read_clock(ARGV[1])
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local clock = locks.read_clock(ARGV[1])
     local holder = locks.read_holder(KEYS[1], clock)
     if not holder then return { replies.OK } end
     return { replies.OK, holder.owner, holder.fence, holder.since, locks.count_left(KEYS[1], holder, clock) }

@@ -15,10 +15,8 @@ end
 
 return function(KEYS, ARGV)
     local root, token = KEYS[1], ARGV[1]
-    local clock, bad
-    if ARGV[2] and ARGV[2] ~= '' then clock, bad = locks.read_clock(ARGV[2]) end
-    bad = bad or locks.check_token(token)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local clock = (ARGV[2] or '') ~= '' and locks.read_clock(ARGV[2])
+    locks.check_token(token)
     if not is_holder(root, token, clock) then return { replies.LOST } end
     redis.call('DEL', pattern_keys.lock_holder(root))
     return { replies.OK }

@@ -1,4 +1,4 @@
--- needs: arguments, locks, replies
+-- needs: locks, replies
 -- sb_lock_renew: renews a lock that the token still holds for its whole time.
 -- KEYS:    1 the lock's root
 -- ARGV:    1 token (32 hex digits) · 2 time to hold (ms, 1 to a day) · 3 now (ms, or '')
@@ -7,9 +7,9 @@
 -- Cost:    O(1)
 return function(KEYS, ARGV)
     local root, token, ms = KEYS[1], ARGV[1], ARGV[2]
-    local clock, bad = locks.read_clock(ARGV[3])
-    bad = bad or locks.check_token(token) or locks.check_time(ms)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local clock = locks.read_clock(ARGV[3])
+    locks.check_token(token)
+    locks.check_time(ms)
     local holder = locks.read_holder(root, clock)
     if not holder then return { replies.LOST, 0, '' } end
     if holder.token ~= token then return { replies.LOST, holder.fence, holder.owner } end

@@ -11,16 +11,15 @@
 local MAX_EACH = 1000
 
 local function parse(ARGV)
-    if not sessions.is_handle(ARGV[1]) then return nil, 'a handle has 16 hexadecimal digits' end
-    if not sessions.is_digest(ARGV[2]) then return nil, 'a digest has 64 hexadecimal digits' end
-    if not sessions.is_subject(ARGV[3]) then return nil, 'a subject has 1 to ' .. sessions.MAX_SUBJECT .. ' bytes' end
-    if not sessions.is_state(ARGV[4]) then return nil, 'state is a JSON object of at most ' .. sessions.MAX_STATE .. ' bytes' end
+    arguments.need(sessions.is_handle(ARGV[1]), 'a handle has 16 hexadecimal digits')
+    arguments.need(sessions.is_digest(ARGV[2]), 'a digest has 64 hexadecimal digits')
+    arguments.need(sessions.is_subject(ARGV[3]), 'a subject has 1 to ' .. sessions.MAX_SUBJECT .. ' bytes')
+    sessions.check_state(ARGV[4])
     local ttl, life = arguments.parse_count(ARGV[5], 1, sessions.MAX_TTL), arguments.parse_count(ARGV[7], 0, sessions.MAX_TTL)
-    if not ttl or not life then return nil, 'times are in ms, 366 days at most' end
+    arguments.need(ttl and life, 'times are in ms, 366 days at most')
     local limit = arguments.parse_count(ARGV[8], 1, MAX_EACH)
-    if not limit then return nil, 'a subject has 1 to ' .. MAX_EACH .. ' sessions at most' end
+    arguments.need(limit, 'a subject has 1 to ' .. MAX_EACH .. ' sessions at most')
     local now, grace = sessions.read_clock(ARGV[10])
-    if not now then return nil, grace end
     return { ttl = ttl, life = life, most = limit, now = now, grace = grace, evicts = ARGV[9] == '1' }
 end
 
@@ -40,8 +39,7 @@ local function make_room(root, list, call)
 end
 
 return function(KEYS, ARGV)
-    local call, bad = parse(ARGV)
-    if not call then return { replies.BAD_ARGUMENT, bad } end
+    local call = parse(ARGV)
     local root, now, ends = KEYS[1], call.now, call.life > 0 and call.now + call.life or 0
     local session = {
         handle = ARGV[1], digest = ARGV[2], subject = ARGV[3], state = ARGV[4], version = 1, created = now, former_until = 0,

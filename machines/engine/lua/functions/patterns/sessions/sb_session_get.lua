@@ -6,11 +6,8 @@
 -- Notifies: nothing
 -- Cost:    O(log N) for N sessions of the subject; writes once in a hundredth of its time to live
 return function(KEYS, ARGV)
-    if not sessions.is_well_formed(ARGV[1], ARGV[2]) then
-        return { replies.BAD_ARGUMENT, 'a session is named by handle and digest' }
-    end
+    sessions.check_name(ARGV[1], ARGV[2])
     local now, grace = sessions.read_clock(ARGV[3])
-    if not now then return { replies.BAD_ARGUMENT, grace } end
     local session = sessions.find_by_secret(KEYS[1], ARGV[1], ARGV[2], now)
     if not session then return { replies.GONE } end
     sessions.touch(KEYS[1], session, now, grace)

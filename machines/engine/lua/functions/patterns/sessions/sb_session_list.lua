@@ -1,4 +1,4 @@
--- needs: pattern_keys, replies, sessions
+-- needs: arguments, pattern_keys, replies, sessions
 -- sb_session_list: lists the valid sessions of a subject, the one that ends first in front.
 -- flags:   no-writes
 -- KEYS:    1 root of the part that holds the subject
@@ -7,10 +7,8 @@
 -- Notifies: nothing
 -- Cost:    O(N) for N sessions of the subject, a thousand at most
 return function(KEYS, ARGV)
-    if not sessions.is_subject(ARGV[1]) then return { replies.BAD_ARGUMENT, 'a subject is missing' } end
-    local now, why = sessions.read_clock(ARGV[2])
-    if not now then return { replies.BAD_ARGUMENT, why } end
-    local found = { replies.OK }
+    arguments.need(sessions.is_subject(ARGV[1]), 'a subject is missing')
+    local now, found = sessions.read_clock(ARGV[2]), { replies.OK }
     for _, handle in ipairs(redis.call('ZRANGE', pattern_keys.session_of(KEYS[1], ARGV[1]), 0, -1)) do
         local session = sessions.find_by_handle(KEYS[1], handle, ARGV[1], now)
         if session then

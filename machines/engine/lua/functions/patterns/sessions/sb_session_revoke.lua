@@ -1,4 +1,4 @@
--- needs: pattern_keys, replies, sessions
+-- needs: arguments, pattern_keys, replies, sessions
 -- sb_session_revoke: ends one session, by its token or by handle and subject, or all of a subject except one.
 -- KEYS:    1 root of the part
 -- ARGV:    1 one | all · 2 handle; with all: the one that stays, or '' · 3 SHA-256 of the secret, or '' · 4 subject, for a
@@ -41,9 +41,7 @@ local function check_arguments(ARGV)
 end
 
 return function(KEYS, ARGV)
-    local bad = check_arguments(ARGV)
-    if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, why = sessions.read_clock(ARGV[5])
-    if not now then return { replies.BAD_ARGUMENT, why } end
+    arguments.refuse(check_arguments(ARGV))
+    local now = sessions.read_clock(ARGV[5])
     return { replies.OK, (ARGV[1] == 'all' and revoke_all or revoke_one)(KEYS[1], ARGV, now) }
 end

@@ -9,33 +9,24 @@
 -- Cost:    O(log N) for N sessions of the subject
 local MAX_OVERLAP = 3600000
 
-local function parse(ARGV)
+return function(KEYS, ARGV)
     local by_secret = ARGV[2] ~= '' and sessions.is_digest(ARGV[2])
     local by_subject = ARGV[2] == '' and sessions.is_subject(ARGV[3])
-    if not sessions.is_handle(ARGV[1]) or not (by_secret or by_subject) then
-        return nil, 'a session is named by handle and digest, or handle and subject'
-    end
-    if not sessions.is_digest(ARGV[4]) then return nil, 'a digest has 64 hexadecimal digits' end
-    local overlap = arguments.parse_count(ARGV[5], 0, MAX_OVERLAP)
-    if not overlap then return nil, 'grace is in ms, an hour at most' end
+    local is_named = sessions.is_handle(ARGV[1]) and (by_secret or by_subject)
+    arguments.need(is_named, 'a session is named by handle and digest, or handle and subject')
+    arguments.need(sessions.is_digest(ARGV[4]), 'a digest has 64 hexadecimal digits')
+    local overlap = arguments.need(arguments.parse_count(ARGV[5], 0, MAX_OVERLAP), 'grace is in ms, an hour at most')
     local now, grace = sessions.read_clock(ARGV[6])
-    if not now then return nil, grace end
-    return { overlap = overlap, now = now, grace = grace, by_secret = by_secret }
-end
-
-return function(KEYS, ARGV)
-    local call, bad = parse(ARGV)
-    if not call then return { replies.BAD_ARGUMENT, bad } end
     local session, is_former
-    if call.by_secret then
-        session, is_former = sessions.find_by_secret(KEYS[1], ARGV[1], ARGV[2], call.now)
+    if by_secret then
+        session, is_former = sessions.find_by_secret(KEYS[1], ARGV[1], ARGV[2], now)
     else
-        session = sessions.find_by_handle(KEYS[1], ARGV[1], ARGV[3], call.now)
+        session = sessions.find_by_handle(KEYS[1], ARGV[1], ARGV[3], now)
     end
     if not session or is_former then return { replies.GONE } end
-    session.former = call.overlap > 0 and session.digest or sessions.NONE
-    session.former_until = call.now + call.overlap
+    session.former = overlap > 0 and session.digest or sessions.NONE
+    session.former_until = now + overlap
     session.digest = ARGV[4]
-    sessions.touch(KEYS[1], session, call.now, call.grace, true)
+    sessions.touch(KEYS[1], session, now, grace, true)
     return sessions.build_reply(replies.OK, session)
 end

@@ -27,9 +27,9 @@ local function read_marks(ARGV, at, count)
     local marks = {}
     for i = 1, count do
         local name, seen, new = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-        if not is_text(name, MAX_KEY) then return nil, 'a mark has a name of 1 to ' .. MAX_KEY .. ' bytes' end
-        if seen ~= '' and not string.match(seen or '', DIGEST) then return nil, 'a mark was seen as a SHA-1' end
-        if not is_text(new, MAX_MARK) then return nil, 'a mark is a text of 1 to ' .. MAX_MARK .. ' bytes' end
+        arguments.need(is_text(name, MAX_KEY), 'a mark has a name of 1 to ' .. MAX_KEY .. ' bytes')
+        arguments.need(seen == '' or string.match(seen or '', DIGEST), 'a mark was seen as a SHA-1')
+        arguments.need(is_text(new, MAX_MARK), 'a mark is a text of 1 to ' .. MAX_MARK .. ' bytes')
         marks[i], at = { name = name, seen = seen, new = new }, at + 3
     end
     return marks, at
@@ -37,21 +37,20 @@ end
 
 local function read_write(ARGV, at)
     local write = { entity = ARGV[at], names = {}, added = {}, values = {} }
-    if not is_text(write.entity, MAX_KEY) then return nil, 'an entity has a name of 1 to ' .. MAX_KEY .. ' bytes' end
+    arguments.need(is_text(write.entity, MAX_KEY), 'an entity has a name of 1 to ' .. MAX_KEY .. ' bytes')
     local counters = arguments.parse_count(ARGV[at + 1], 0, MAX_NAMES)
     local fields = arguments.parse_count(ARGV[at + 2], 0, MAX_NAMES)
-    if not counters or not fields or counters + fields < 1 or counters + fields > MAX_NAMES then
-        return nil, 'a write has 1 to ' .. MAX_NAMES .. ' counters and fields'
-    end
+    local fits = counters and fields and counters + fields >= 1 and counters + fields <= MAX_NAMES
+    arguments.need(fits, 'a write has 1 to ' .. MAX_NAMES .. ' counters and fields')
     at = at + 3
     for i = 1, counters + fields do
         local name, value = ARGV[at], ARGV[at + 1]
-        if not is_text(name, MAX_KEY) then return nil, 'a counter or field has a name of 1 to ' .. MAX_KEY .. ' bytes' end
+        arguments.need(is_text(name, MAX_KEY), 'a counter or field has a name of 1 to ' .. MAX_KEY .. ' bytes')
         if i <= counters then
             write.names[i], write.added[i] = 'c:' .. name, parse_exact(value)
-            if not write.added[i] then return nil, 'what is added is a whole number below 2^53' end
+            arguments.need(write.added[i], 'what is added is a whole number below 2^53')
         else
-            if not is_text(value, MAX_VALUE) then return nil, 'a field has 1 to ' .. MAX_VALUE .. ' bytes of JSON' end
+            arguments.need(is_text(value, MAX_VALUE), 'a field has 1 to ' .. MAX_VALUE .. ' bytes of JSON')
             write.names[i], write.values[i] = 'f:' .. name, value
         end
         at = at + 2
@@ -60,28 +59,19 @@ local function read_write(ARGV, at)
 end
 
 local function parse(ARGV)
-    local call = { writes = {} }
-    local given = ARGV[1] or ''
-    local bad = given ~= '' and arguments.check('', '', '', '', given)
-    if bad then return nil, bad end
-    call.now = arguments.read_now(given)
+    local call = { writes = {}, prefix = ARGV[3], now = (arguments.need_now(ARGV[1])) }
     call.most = arguments.parse_count(ARGV[2], 1, MAX_LIMIT)
-    if not call.most then return nil, 'how many may wait is a whole number from 1 to ' .. MAX_LIMIT end
-    call.prefix = ARGV[3]
-    if not is_text(call.prefix, 100) then return nil, 'ids begin with 1 to 100 bytes' end
-    if not strings.is_valid(table.concat(ARGV, '\0')) then return nil, 'every text is UTF-8' end
-    local count = arguments.parse_count(ARGV[4], 0, MAX_MARKS)
-    if not count then return nil, 'the number of marks is a whole number up to ' .. MAX_MARKS end
-    local marks, next_at = read_marks(ARGV, 5, count)
-    if not marks then return nil, next_at end
-    call.marks = marks
+    arguments.need(call.most, 'how many may wait is a whole number from 1 to ' .. MAX_LIMIT)
+    arguments.need(is_text(call.prefix, 100), 'ids begin with 1 to 100 bytes')
+    arguments.need(strings.is_valid(table.concat(ARGV, '\0')), 'every text is UTF-8')
+    local count, next_at = arguments.parse_count(ARGV[4], 0, MAX_MARKS), 5
+    arguments.need(count, 'the number of marks is a whole number up to ' .. MAX_MARKS)
+    call.marks, next_at = read_marks(ARGV, next_at, count)
     while next_at <= #ARGV do
-        if #call.writes == MAX_WRITES then return nil, 'one call takes ' .. MAX_WRITES .. ' writes at most' end
-        local write, after = read_write(ARGV, next_at)
-        if not write then return nil, after end
-        call.writes[#call.writes + 1], next_at = write, after
+        arguments.need(#call.writes < MAX_WRITES, 'one call takes ' .. MAX_WRITES .. ' writes at most')
+        call.writes[#call.writes + 1], next_at = read_write(ARGV, next_at)
     end
-    if #call.writes + count == 0 then return nil, 'there is nothing to write' end
+    arguments.need(#call.writes + count > 0, 'there is nothing to write')
     return call
 end
 
@@ -176,9 +166,7 @@ local function write_entries(root, found, opened, call)
 end
 
 return function(KEYS, ARGV)
-    local root = KEYS[1]
-    local call, bad = parse(ARGV)
-    if not call then return { replies.BAD_ARGUMENT, bad } end
+    local root, call = KEYS[1], parse(ARGV)
     local other = find_moved(root, call.marks)
     if other then return { replies.CONFLICT, other } end
     local found, opened = {}, 0

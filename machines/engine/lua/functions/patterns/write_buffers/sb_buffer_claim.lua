@@ -15,15 +15,13 @@ local FOREIGN_PAUSE_MS = 60000 -- pause before a key that another program wrote 
 local ENTRY_FIELD = '_' -- as sb_buffer_add writes it
 
 local function parse(ARGV)
-    local bad = arguments.check('', '', '', '', ARGV[1] or '')
-    if bad then return nil, bad end
     local count, lease = arguments.parse_count(ARGV[2], 1, MAX_COUNT), arguments.parse_count(ARGV[3], 1, arguments.MAX_MS)
     local gather, nonce = arguments.parse_count(ARGV[4], 0, arguments.MAX_MS), ARGV[5] or ''
-    if not count then return nil, 'a batch has 1 to ' .. MAX_COUNT .. ' entries' end
-    if not lease then return nil, 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms' end
-    if not gather then return nil, 'an entry gathers writes for 0 to ' .. arguments.MAX_MS .. ' ms' end
-    if not string.match(nonce, '^%w+$') or #nonce > 64 then return nil, 'a nonce has 1 to 64 letters and digits' end
-    return { now = arguments.read_now(ARGV[1]), count = count, lease = lease, gather = gather, nonce = nonce }
+    arguments.need(count, 'a batch has 1 to ' .. MAX_COUNT .. ' entries')
+    arguments.need(lease, 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms')
+    arguments.need(gather, 'an entry gathers writes for 0 to ' .. arguments.MAX_MS .. ' ms')
+    arguments.need(string.match(nonce, '^%w+$') and #nonce <= 64, 'a nonce has 1 to 64 letters and digits')
+    return { now = (arguments.need_now(ARGV[1])), count = count, lease = lease, gather = gather, nonce = nonce }
 end
 
 local function format_number(number)
@@ -124,9 +122,7 @@ local function make_batch(root, picked, call)
 end
 
 return function(KEYS, ARGV)
-    local root = KEYS[1]
-    local call, bad = parse(ARGV)
-    if not call then return { replies.BAD_ARGUMENT, bad } end
+    local root, call = KEYS[1], parse(ARGV)
     local held = redis.call('GET', pattern_keys.buffer_held(root)) or '0'
     local number = tonumber(held)
     if not number or format_number(number) ~= held or math.abs(number) > 2 ^ 53 then -- INCRBY would fail halfway

@@ -11,13 +11,11 @@
 local MAX_BATCHES = 50
 
 return function(KEYS, ARGV)
-    local root = KEYS[1]
-    local bad = arguments.check_present(ARGV[1], 'now') or arguments.check('', '', '', '', ARGV[1])
-    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local root, at_ms = KEYS[1], (arguments.need_now(arguments.need(ARGV[1], 'now is missing')))
     local pending, claims = pattern_keys.buffer_pending(root), pattern_keys.buffer_claims(root)
     local first = redis.call('ZRANGE', pending, 0, 0, 'WITHSCORES')
     local held = redis.call('GET', pattern_keys.buffer_held(root)) or '0'
-    local now = string.format('%.0f', (arguments.read_now(ARGV[1])))
+    local now = string.format('%.0f', at_ms)
     local reply = { replies.OK, now, redis.call('ZCARD', pending), first[2] or '', held, redis.call('ZCARD', claims) }
     local due = redis.call('ZRANGE', claims, 0, MAX_BATCHES - 1, 'WITHSCORES')
     for i = 1, #due, 2 do
