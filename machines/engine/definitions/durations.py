@@ -28,9 +28,9 @@ def format_duration(ms: int) -> str:
     return f"{number}{unit}"
 
 
-def read_duration(place: Place | None, default: int, least: int, most: int) -> int:
+def read_duration(place: Place, default: int, least: int, most: int) -> int:
     """Read a duration; return the default where there is none or where it is invalid (which is reported)."""
-    if place is None or place.broken:
+    if place.broken:
         return default
     length = parse_duration(place.value) if isinstance(place.value, str) else None
     if length is None:
@@ -42,9 +42,9 @@ def read_duration(place: Place | None, default: int, least: int, most: int) -> i
     return length
 
 
-def read_delay(place: Place | None) -> Value | None:
+def read_delay(place: Place) -> Value | None:
     """Read the delay of a send: ms, a duration, or ``{"expr": "..."}``."""
-    if place is None or place.broken:
+    if place.broken:
         return None
     if isinstance(place.value, dict):
         return read_expression(place)

@@ -65,9 +65,9 @@ _HINTS = {"index": 'list the field in the machine\'s own "index"'}
 _OBJECT_KEYS = ("type", "properties", "required", "title", "description", "additionalProperties", "$schema", "$comment")
 
 
-def read_context(place: Place | None) -> dict[str, Field]:
+def read_context(place: Place) -> dict[str, Field]:
     """Read the data fields, declared by example or by JSON Schema."""
-    if place is None or not place.is_object():
+    if not place.is_object():
         return {}
     fields = _read_schema(place) if _is_object_schema(place.value) else _read_examples(place)
     initial = {field.name: field.initial for field in fields.values() if field.initial is not MISSING}
@@ -142,14 +142,14 @@ def _check_object_keywords(place: Place) -> None:
         if key in _UNCHECKED and key not in _OBJECT_KEYS:
             value.warn("SB206", f'"{key}" is not checked in this release')
     place.refuse_unknown((*_OBJECT_KEYS, *_UNCHECKED))
-    extra = place.get("additionalProperties")
-    if extra is not None and extra.value is not False and not extra.broken:
+    extra = place.part("additionalProperties")
+    if extra.value is not False and not extra.broken:
         extra.warn("SB206", "fields that are not declared are refused all the same")
 
 
 def _required_names(place: Place) -> list[str]:
-    listed = place.get("required")
-    if listed is None or not listed.is_array("an array of names"):
+    listed = place.part("required")
+    if not listed.is_array("an array of names"):
         return []
     return [name.value for name in listed.one_or_many() if name.text("a field's name") is not None]
 
@@ -165,24 +165,23 @@ def _read_property(name: str, place: Place, required: bool = False) -> Field:
     if not place.is_object("a JSON Schema", 'write {"type": "string"}'):
         return Field(name, ANY, place.path)
     _check_keywords(place)
-    types = _read_types(place.get("type"))
-    description = place.get("description")
-    encrypted = _read_encrypted(place.get("encrypted"))
+    types = _read_types(place.part("type"))
+    encrypted = _read_encrypted(place.part("encrypted"))
     return Field(
         name,
         types,
         place.path,
-        initial=_read_default(place.get("default"), types),
-        description=(description.text() or "") if description else "",
+        initial=_read_default(place.part("default"), types),
+        description=place.part("description").text() or "",
         required=required or place.value.get("required") is True,
         sensitive=bool(encrypted) or place.value.get("sensitive") is True,
         encrypted=encrypted,
     )
 
 
-def _read_encrypted(place: Place | None) -> str:
+def _read_encrypted(place: Place) -> str:
     """Return how a field is encrypted: "" (not at all), "random" or "searchable"."""
-    if place is None or place.broken or place.value is False:
+    if place.broken or place.value is False:
         return ""
     if place.value is not True and place.value != SEARCHABLE:
         place.error("SB104", f"{quote(place.value)} says nothing of encryption", 'write true, or "searchable"')
@@ -194,15 +193,14 @@ def _check_keywords(place: Place) -> None:
         if key in _UNCHECKED:
             value.warn("SB206", f'"{key}" is not checked in this release')
     place.refuse_unknown((*_KEYWORDS, *_UNCHECKED), _HINTS)
-    required = place.get("required")
-    if required is not None and not isinstance(required.value, list):  # a list belongs to an object's own schema
+    required = place.part("required")
+    if not isinstance(required.value, list):  # a list belongs to an object's own schema
         required.flag()
-    if (sensitive := place.get("sensitive")) is not None:
-        sensitive.flag()
+    place.part("sensitive").flag()
 
 
-def _read_types(place: Place | None) -> tuple[str, ...]:
-    if place is None or place.broken:
+def _read_types(place: Place) -> tuple[str, ...]:
+    if place.broken:
         return ANY
     types: list[str] = []
     for one in place.one_or_many():
@@ -216,8 +214,8 @@ def _read_types(place: Place | None) -> tuple[str, ...]:
     return tuple(types) or ANY
 
 
-def _read_default(place: Place | None, types: tuple[str, ...]) -> Any:
-    if place is None or place.broken:
+def _read_default(place: Place, types: tuple[str, ...]) -> Any:
+    if place.broken:
         return MISSING
     if not is_of_type(get_type(place.value), types):
         place.error("SB112", f"the default is {get_type(place.value)}, the field {describe_types(types)}")
@@ -226,9 +224,9 @@ def _read_default(place: Place | None, types: tuple[str, ...]) -> Any:
     return int(value) if isinstance(value, float) and "integer" in types and value.is_integer() else value
 
 
-def read_events(place: Place | None) -> dict[str, Event]:
+def read_events(place: Place) -> dict[str, Event]:
     """Read the declared events with their payloads."""
-    if place is None or not place.is_object():
+    if not place.is_object():
         return {}
     return {name: _read_event(name, event) for name, event in place.items()}
 
@@ -242,10 +240,9 @@ def _read_event(name: str, place: Place) -> Event:
     if not place.is_object("an object", 'write {} or {"description": "...", "payload": {...}}'):
         return Event(name, "", None, place.path)
     place.refuse_unknown(("description", "payload", "meta"), {"data": 'write "payload"', "fields": 'write "payload"'})
-    description = place.get("description")
-    payload = place.get("payload")
-    fields = None if payload is None or not payload.is_object() else _read_payload(payload)
-    return Event(name, (description.text() or "") if description else "", fields, place.path)
+    payload = place.part("payload")
+    fields = _read_payload(payload) if payload.is_object() else None
+    return Event(name, place.part("description").text() or "", fields, place.path)
 
 
 def _read_payload(place: Place) -> dict[str, Field]:

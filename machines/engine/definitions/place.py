@@ -153,6 +153,10 @@ class Place:
         """Return the value under a key of an object, if there is one."""
         return self.at(key) if key in self else None
 
+    def part(self, key: str) -> Place:
+        """Return the value under a key of an object, BROKEN where there is none: the accessors pass over that."""
+        return self.at(key) if key in self else Place(BROKEN, (*self.path, key), self.report)
+
     def at(self, key: str | int) -> Place:
         return Place(self.value[key], (*self.path, key), self.report)
 
@@ -224,28 +228,27 @@ def describe(value: Any) -> str:
     return names.get(type(value), "something else")
 
 
-def show_path(place: Place | None) -> str:
-    """Read a text that may be absent."""
-    return (place.text() or "") if place else ""
-
-
 Check = Callable[[object], str | None]
 
 
-def require_key(place: Place, key: str) -> Place | None:
-    found = place.get(key)
-    if found is None:
-        place.report.add("SB106", place.below(key), f'"{key}" is missing')
-    return found
+def require_key(place: Place, key: str, hint: str = "") -> Place:
+    if key not in place:
+        place.report.add("SB106", place.below(key), f'"{key}" is missing', hint)
+    return place.part(key)
 
 
-def read_name(place: Place | None, what: str, check: Check) -> str:
-    """Read a name and check it; None for an invalid one."""
-    text = place.text(f"the {what}'s name") if place else None
-    if place is None or text is None:
-        return ""
-    why = check(text)
-    if why is not None:
+def read_checked(place: Place, kind: str, what: str, check: Check) -> str:
+    """Read a text, and report it where it does not fit."""
+    text = place.text(what)
+    if text is not None and (why := check(text)) is not None:
+        place.error("SB107", f"the {kind} {quote(text)} {why}")
+    return text or ""
+
+
+def read_name(place: Place, what: str, check: Check) -> str:
+    """Read a name and check it; empty for an invalid one."""
+    text = place.text(f"the {what}'s name")
+    if text is not None and (why := check(text)) is not None:
         place.error("SB107", f"the {what} name {quote(text)} {why}")
         return ""
-    return text
+    return text or ""

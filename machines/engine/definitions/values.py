@@ -11,7 +11,7 @@ from machines.engine.expressions.translator import FAILED, format_number
 
 from .findings import Path, Report, quote
 from .model import Guard, Value
-from .place import BROKEN, Place
+from .place import BROKEN, Place, require_key
 
 
 def read_value(place: Place) -> Value:
@@ -21,9 +21,9 @@ def read_value(place: Place) -> Value:
     return Value(tree, describe_value(place.value), tuple(builder.parts))
 
 
-def read_object(place: Place | None) -> tuple[Value | None, tuple[str, ...]]:
+def read_object(place: Place) -> tuple[Value | None, tuple[str, ...]]:
     """Read a value that must be an object (the input of a job, the data of an event), and its keys."""
-    if place is None or not place.is_object("an object of values", 'write {"name": "expression"}'):
+    if not place.is_object("an object of values", 'write {"name": "expression"}'):
         return None, ()
     return read_value(place), tuple(place.value)
 
@@ -33,16 +33,13 @@ def read_expression(place: Place) -> Value | None:
     if not place.is_object("an object with expr", 'write {"expr": "expression"}'):
         return None
     place.refuse_unknown(("expr",))
-    found = place.get("expr")
-    if found is None:
-        place.report.add("SB106", place.below("expr"), '"expr" is missing')
-        return None
+    found = require_key(place, "expr")
     return None if found.text("an expression in quotes") is None else read_value(found)
 
 
-def read_guard(place: Place | None) -> Guard | None:
+def read_guard(place: Place) -> Guard | None:
     """Read a guard; None when there is none, or one that is literally true."""
-    if place is None or place.broken or place.value is True:
+    if place.broken or place.value is True:
         return None
     if place.value is False:
         return Guard(Expression("False", ["because", "False", ["false"]]), place.path)

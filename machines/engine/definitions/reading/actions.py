@@ -16,7 +16,7 @@ from machines.engine.definitions.model import Action, Case, Sending, Value, Verb
 from machines.engine.definitions.place import Check, Place, describe, read_name, require_key
 from machines.engine.definitions.values import read_expression, read_guard, read_object, read_value
 
-ReadActions = Callable[[Place | None], tuple[Action, ...]]
+ReadActions = Callable[[Place], tuple[Action, ...]]
 
 
 def read_if(place: Place, read: ReadActions) -> list[Action]:
@@ -29,7 +29,7 @@ def read_if(place: Place, read: ReadActions) -> list[Action]:
         one.refuse_unknown(("guard", "do"), {"then": 'write "do"', "actions": 'write "do"', "cond": 'write "guard"'})
         if cases and cases[-1].guard is None:
             one.error("SB211", "never done: the case before it has no guard")
-        cases.append(Case(read_guard(one.get("guard")), read(require_key(one, "do"))))
+        cases.append(Case(read_guard(one.part("guard")), read(require_key(one, "do"))))
     if place.value == []:
         place.error("SB106", "there is no case", 'write [{"guard": "expression", "do": [...]}]')
     return [Action("if", place.path, cases=tuple(cases))] if cases else []
@@ -42,11 +42,11 @@ def read_foreach(place: Place, read: ReadActions) -> list[Action]:
         return []
     hints = {"array": 'write "in"', "of": 'write "in"', "actions": 'write "do"', "as": 'write "item"'}
     place.refuse_unknown(("in", "item", "index", "do"), hints)
-    array, item, index = require_key(place, "in"), require_key(place, "item"), place.get("index")
+    array, item = require_key(place, "in"), require_key(place, "item")
     actions = read(require_key(place, "do"))
-    name = item.text("a field's name") if item else None
-    position = index.text("a field's name") if index else None
-    if array is None or array.broken or not name:
+    name = item.text("a field's name")
+    position = place.part("index").text("a field's name")
+    if array.broken or not name:
         return []
     value = read_value(array)
     return [Action("foreach", place.path, name, value=value, index=position or "", cases=(Case(None, actions),))]
@@ -88,13 +88,13 @@ def read_cancel(place: Place) -> list[Action]:
     return [Action("cancel", place.path, name, computed=computed)] if name or computed else []
 
 
-def _event_action(place: Place, event: Place | None, sending: Sending | None) -> list[Action]:
+def _event_action(place: Place, event: Place, sending: Sending | None) -> list[Action]:
     """Build a raise (``sending`` is None) or a send."""
-    data = place.get("data")
-    value = read_value(data) if data and not data.broken else None
-    keys = tuple(data.value) if data and isinstance(data.value, dict) else ()
+    data = place.part("data")
+    value = None if data.broken else read_value(data)
+    keys = tuple(data.value) if isinstance(data.value, dict) else ()
     name, computed = _read_event(event)
-    if event is None or not (name or computed):
+    if not (name or computed):
         return []
     verb: Verb = "raise" if sending is None else "send"
     refuse_reserved(event, name or _constant(computed), "raised" if sending is None else "sent")
@@ -115,16 +115,16 @@ def _constant(value: Value | None) -> str:
     return str(value.tree[1]) if value is not None and value.tree[0] == "str" else ""
 
 
-def _read_event(place: Place | None) -> tuple[str, Value | None]:
+def _read_event(place: Place) -> tuple[str, Value | None]:
     """Read an event: a name, ``{"expr": ...}``, or XState's ``{"type": name}``."""
-    if place is not None and "type" in place:
+    if "type" in place:
         place.refuse_unknown(("type",), {key: 'write it under "data"' for key in place.value if key != "type"})
         place = place.at("type")
     return _text_or_expression(place, "event", limits.check_event_name)
 
 
-def _text_or_expression(place: Place | None, what: str, check: Check) -> tuple[str, Value | None]:
-    if place is None or place.broken:
+def _text_or_expression(place: Place, what: str, check: Check) -> tuple[str, Value | None]:
+    if place.broken:
         return "", None
     if isinstance(place.value, dict):
         return "", read_expression(place)
@@ -132,22 +132,21 @@ def _text_or_expression(place: Place | None, what: str, check: Check) -> tuple[s
 
 
 def _read_sending(place: Place) -> Sending:
-    id, computed = _text_or_expression(place.get("id"), "send", limits.check_send_id)
-    location = place.get("idlocation")
-    type = place.get("type")
+    id, computed = _text_or_expression(place.part("id"), "send", limits.check_send_id)
+    type = place.part("type")
     return Sending(
-        to=_read_to(place.get("to")),
-        delay=read_delay(place.get("delay")),
+        to=_read_to(place.part("to")),
+        delay=read_delay(place.part("delay")),
         id=id,
         computed=computed,
-        idlocation=(location.text("a field's name") or "") if location else "",
-        type=read_value(type) if type and type.text("an expression in quotes") is not None else None,
+        idlocation=place.part("idlocation").text("a field's name") or "",
+        type=None if type.text("an expression in quotes") is None else read_value(type),
     )
 
 
-def _read_to(place: Place | None) -> Value | None:
+def _read_to(place: Place) -> Value | None:
     """Read a receiver: an expression that gives an address, or a machine and an expression that gives the id."""
-    if place is None or place.broken:
+    if place.broken:
         return None
     if not isinstance(place.value, dict):
         what = "an expression in quotes, or an object with machine and id"
@@ -156,7 +155,7 @@ def _read_to(place: Place | None) -> Value | None:
     place.refuse_unknown(("machine", "id"))
     id = require_key(place, "id")
     machine = read_name(require_key(place, "machine"), "machine", limits.check_machine_name)
-    if not machine or id is None or id.text("an expression in quotes") is None:
+    if not machine or id.text("an expression in quotes") is None:
         return None
     value = read_value(id)
     tree = ["obj", ["machine", ["str", machine]], ["id", value.tree]]
@@ -180,9 +179,9 @@ _SYNONYMS = {
 _SPELLING = 'write {"set": {"field": "expression"}} or another verb'
 
 
-def read_actions(place: Place | None, depth: int = 0) -> tuple[Action, ...]:
+def read_actions(place: Place, depth: int = 0) -> tuple[Action, ...]:
     """Read one action or a list of them. ``depth``: how many actions they are nested in."""
-    if place is None or place.broken:
+    if place.broken:
         return ()
     if depth > limits.MAX_ACTION_DEPTH:
         place.error("SB111", f"actions inside actions more than {limits.MAX_ACTION_DEPTH} levels deep")
@@ -263,8 +262,8 @@ def _enqueue(place: Place) -> list[Action]:
         return []
     place.refuse_unknown(("src", "queue", "input", *WORK_KEYS), WORK_HINTS | {"handler": 'write "src"'})
     src = read_name(require_key(place, "src"), "handler", limits.check_handler_name)
-    queue = read_name(place.get("queue"), "queue", limits.check_queue_name)
-    value, keys = read_object(place.get("input"))
+    queue = read_name(place.part("queue"), "queue", limits.check_queue_name)
+    value, keys = read_object(place.part("input"))
     work = read_work(place)
     return [Action("enqueue", place.path, queue or src, src, value, keys, work=work)] if src else []
 
@@ -275,7 +274,7 @@ def _emit(place: Place) -> list[Action]:
     place.refuse_unknown(("type", "data"), {"event": 'write "type"', "payload": 'write "data"'})
     name = read_name(require_key(place, "type"), "message type", limits.check_event_name)
     refuse_reserved(place.at("type") if "type" in place else place, name, "emitted")
-    value, keys = read_object(place.get("data"))
+    value, keys = read_object(place.part("data"))
     return [Action("emit", place.path, name, value=value, keys=keys)] if name else []
 
 
@@ -315,21 +314,19 @@ _DEFAULT = Work()
 
 
 def read_work(place: Place) -> Work:
-    attempts, backoff, jitter, stop = _read_retry(place.get("retry"))
-    delay = place.get("delay")
-    unique, group = place.get("unique"), place.get("group")
+    attempts, backoff, jitter, stop = _read_retry(place.part("retry"))
     return Work(
         attempts=attempts,
         backoff=backoff,
         jitter=jitter,
         stop=stop,
-        lease=read_duration(place.get("lease"), limits.DEFAULT_LEASE, limits.MIN_LEASE, limits.MAX_LEASE),
-        timeout=read_duration(place.get("timeout"), 0, limits.MIN_LEASE, limits.MAX_TIMEOUT),
-        priority=_read_priority(place.get("priority")),
-        group=_read_text(group) if group else None,
-        weight=_read_weight(place.get("weight")),
-        delay=read_delay(delay) if delay else None,
-        unique=_read_text(unique) if unique else None,
+        lease=read_duration(place.part("lease"), limits.DEFAULT_LEASE, limits.MIN_LEASE, limits.MAX_LEASE),
+        timeout=read_duration(place.part("timeout"), 0, limits.MIN_LEASE, limits.MAX_TIMEOUT),
+        priority=_read_priority(place.part("priority")),
+        group=_read_text(place.part("group")),
+        weight=_read_weight(place.part("weight")),
+        delay=read_delay(place.part("delay")),
+        unique=_read_text(place.part("unique")),
     )
 
 
@@ -341,9 +338,9 @@ def _read_text(place: Place) -> Value | None:
     )
 
 
-def _read_priority(place: Place | None) -> Value | None:
+def _read_priority(place: Place) -> Value | None:
     """Read a priority: a number, or an expression that gives one."""
-    if place is None or place.broken:
+    if place.broken:
         return None
     if isinstance(place.value, str):
         return read_value(place)
@@ -351,9 +348,9 @@ def _read_priority(place: Place | None) -> Value | None:
     return None if number in (None, limits.DEFAULT_PRIORITY) else Value(["num", number], str(number))
 
 
-def _read_weight(place: Place | None) -> Value | None:
+def _read_weight(place: Place) -> Value | None:
     """Read the weight of a group: a number, or an expression that gives one."""
-    if place is None or place.broken:
+    if place.broken:
         return None
     if isinstance(place.value, str):
         return read_value(place)
@@ -364,28 +361,27 @@ def _read_weight(place: Place | None) -> Value | None:
     return None if number == 1 else Value(["num", number], f"{number:g}")
 
 
-def _read_retry(place: Place | None) -> tuple[int, int, bool, tuple[str, ...]]:
+def _read_retry(place: Place) -> tuple[int, int, bool, tuple[str, ...]]:
     """Read the number of attempts, the backoff in ms, whether it has jitter, and what is not retried."""
     default = _DEFAULT
-    if place is None or not place.is_object("an object", 'write {"attempts": 3, "backoff": "1s"}'):
+    if not place.is_object("an object", 'write {"attempts": 3, "backoff": "1s"}'):
         return default.attempts, default.backoff, default.jitter, default.stop
     place.refuse_unknown(("attempts", "backoff", "jitter", "stop"), _RETRY_HINTS)
-    attempts, jitter = place.get("attempts"), place.get("jitter")
-    count = attempts.whole(1, limits.MAX_ATTEMPTS) if attempts else None
-    backoff = read_duration(place.get("backoff"), default.backoff, 0, limits.MAX_BACKOFF)
-    spread = jitter.flag() if jitter else None
-    return count or default.attempts, backoff, True if spread is None else spread, _read_stop(place.get("stop"))
+    count = place.part("attempts").whole(1, limits.MAX_ATTEMPTS)
+    backoff = read_duration(place.part("backoff"), default.backoff, 0, limits.MAX_BACKOFF)
+    spread = place.part("jitter").flag()
+    return count or default.attempts, backoff, True if spread is None else spread, _read_stop(place.part("stop"))
 
 
-def _read_stop(place: Place | None) -> tuple[str, ...]:
+def _read_stop(place: Place) -> tuple[str, ...]:
     names: list[str] = []
-    for one in place.one_or_many() if place else ():
+    for one in place.one_or_many():
         name = one.text("the name of an exception", 'write ["ValueError"]')
         if name is None:
             continue
         if (why := limits.check_exception_kind(name)) is not None:
             one.error("SB107", f"the exception {name!r} {why}")
         names.append(name)
-    if place is not None and len(names) > limits.MAX_STOPS:
+    if len(names) > limits.MAX_STOPS:
         place.error("SB111", f"{len(names)} exceptions; at most {limits.MAX_STOPS} are allowed")
     return tuple(names)

@@ -14,9 +14,9 @@ KEYS = ("group", "quorum", "expires")
 _FORM = 'write {"delete": {"group": "supervisors", "quorum": 2, "expires": "4h"}}, or "*" for each action'
 
 
-def read_approvers(place: Place | None, approval: Collection[str]) -> dict[str, ApprovalTerms]:
+def read_approvers(place: Place, approval: Collection[str]) -> dict[str, ApprovalTerms]:
     """Read the terms of each action. ``approval``: the actions that the definition reserves."""
-    if place is None or not place.is_object("an object of actions", _FORM):
+    if not place.is_object("an object of actions", _FORM):
         return {}
     found: dict[str, ApprovalTerms] = {}
     for name, inner in place.items():
@@ -29,10 +29,9 @@ def read_approvers(place: Place | None, approval: Collection[str]) -> dict[str, 
 
 
 def _read_terms(place: Place) -> ApprovalTerms:
-    group, quorum, expires = (place.get(key) for key in KEYS)
-    named = group.text("the name of a group") if group else None
-    count = quorum.whole(1, MAX_QUORUM) if quorum else None
-    return ApprovalTerms((named,) if named else (), count or 1, _read_expiry(expires) if expires else None)
+    named = place.part("group").text("the name of a group")
+    count = place.part("quorum").whole(1, MAX_QUORUM)
+    return ApprovalTerms((named,) if named else (), count or 1, _read_expiry(place.part("expires")))
 
 
 def _read_expiry(place: Place) -> int | None:

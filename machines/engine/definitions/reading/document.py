@@ -12,7 +12,7 @@ from machines.engine.definitions.checks.review import review
 from machines.engine.definitions.fields import read_context, read_events
 from machines.engine.definitions.findings import Path, Report, quote
 from machines.engine.definitions.model import Machine, Start, State
-from machines.engine.definitions.place import BROKEN, Place, PlainCopier, TooLarge, require_key, show_path
+from machines.engine.definitions.place import Place, PlainCopier, TooLarge, read_checked, require_key
 from machines.engine.definitions.scope import Scope, Tree
 from machines.engine.definitions.values import read_value
 
@@ -87,49 +87,47 @@ def _read_document(document: Any, report: Report) -> Machine | None:
         return None
     machine = _read_machine(place)
     review(machine, report)
-    _read_embedded(place.get("machines"), machine.id, report)
+    _read_embedded(place.part("machines"), machine.id, report)
     return machine
 
 
 def _read_machine(place: Place) -> Machine:
     _check_keys(place)
     id = _read_id(place)
-    fields = read_context(place.get("context"))
-    events = read_events(place.get("events"))
+    fields = read_context(place.part("context"))
+    events = read_events(place.part("events"))
     tree = Tree(id, place.value)
     scope = Scope(tree, tree.top, tuple(list_embedded(place.value)))
-    if "states" not in place:
-        place.report.add("SB106", place.below("states"), '"states" is missing')
+    require_key(place, "states")
     root, states = _read_states(place, scope)
-    history, output = place.get("history"), place.get("output")
-    steps = history.whole(0, limits.MAX_HISTORY) if history else None
-    approval = read_approval(place.get("approval"))
+    steps, output = place.part("history").whole(0, limits.MAX_HISTORY), place.part("output")
+    approval = read_approval(place.part("approval"))
     return Machine(
         id=id,
-        description=show_path(place.get("description")),
+        description=place.part("description").text() or "",
         start=root.start or Start((), (), place.path),
         history=limits.DEFAULT_HISTORY if steps is None else steps,
         fields=fields,
         events=events,
         states={state.name: state for state in states},
         root=root.name if root in states else None,
-        output=read_value(output) if output and not output.broken else None,
-        errors=_read_errors(place.get("errors")),
-        limits=read_queues(place.get("queues")),
-        index=read_index(place.get("index"), fields),
+        output=None if output.broken else read_value(output),
+        errors=_read_errors(place.part("errors")),
+        limits=read_queues(place.part("queues")),
+        index=read_index(place.part("index"), fields),
         approval=approval,
-        approvers=read_approvers(place.get("approvers"), approval),
-        accepts=read_accepts(place.get("accepts"), scope),
+        approvers=read_approvers(place.part("approvers"), approval),
+        accepts=read_accepts(place.part("accepts"), scope),
         brings=scope.brings,
-        properties=read_properties(place.get("properties"), fields, [state.name for state in states]),
+        properties=read_properties(place.part("properties"), fields, [state.name for state in states]),
     )
 
 
 def _read_states(place: Place, scope: Scope) -> tuple[State, list[State]]:
     """Read the machine as a state, where it behaves like one, and all states in document order."""
     root = read_root(place, scope)
-    inside = place.get("states")
-    states = list(read_states(inside, scope)) if inside is not None and not _too_many(scope.tree, inside) else []
+    inside = place.part("states")
+    states = [] if _too_many(scope.tree, inside) else list(read_states(inside, scope))
     behaves = scope.source.kind == "parallel" or any(place.value.get(key) for key in MACHINE_KEYS if key != "type")
     has_root = behaves or scope.numbers.top_is_target
     top = root.name if has_root else None
@@ -141,9 +139,9 @@ def _read_states(place: Place, scope: Scope) -> tuple[State, list[State]]:
     return numbered[0] if has_root else root, numbered
 
 
-def _read_embedded(place: Place | None, machine: str, report: Report) -> None:
+def _read_embedded(place: Place, machine: str, report: Report) -> None:
     """Check embedded machines as the machines they will be published as."""
-    if place is None or not place.is_object("an object of definitions by name"):
+    if not place.is_object("an object of definitions by name"):
         return
     for name, below in place.items():
         if not below.is_object("a definition"):
@@ -172,15 +170,14 @@ def _check_embedded(document: Any, report: Report) -> None:
 
 def _check_keys(place: Place) -> None:
     place.refuse_unknown(KEYS, _HINTS)
-    kind = place.get("type")
-    if kind is not None and kind.text("a type") is not None and kind.value not in ("compound", "parallel"):
+    kind = place.part("type")
+    if kind.text("a type") is not None and kind.value not in ("compound", "parallel"):
         kind.error("SB104", f"no type of machine {quote(kind.value)}", '"parallel", or leave it out')
     if "version" in place:
         place.at("version").warn("SB205", '"version" has no effect: publishing numbers the versions')
-    if (partitions := place.get("partitions")) is not None:
-        partitions.whole(1, limits.MAX_PARTITIONS)
-    read_retention(place.get("retain"))
-    read_schedules(place.get("schedules"))
+    place.part("partitions").whole(1, limits.MAX_PARTITIONS)
+    read_retention(place.part("retain"))
+    read_schedules(place.part("schedules"))
 
 
 def _too_many(tree: Tree, place: Place) -> bool:
@@ -190,25 +187,17 @@ def _too_many(tree: Tree, place: Place) -> bool:
     return False
 
 
-def _read_errors(place: Place | None) -> str:
+def _read_errors(place: Place) -> str:
     """Read what a failing action does; empty where the definition does not say."""
-    found = place.text("refuse or raise") if place else None
-    if place is None or found is None:
-        return ""
-    if found not in _ERRORS:
+    found = place.text("refuse or raise")
+    if found is not None and found not in _ERRORS:
         place.error("SB104", f"no way with errors {quote(found)}", '"refuse" or "raise"')
         return ""
-    return found
+    return found or ""
 
 
 def _read_id(place: Place) -> str:
-    found = require_key(place, "id")
-    if found is None or found.value is BROKEN:
-        return ""
-    id = found.text("the machine's name")
-    if id is not None and (why := limits.check_machine_name(id)) is not None:
-        found.error("SB107", f"the machine name {quote(id)} {why}")
-    return id or ""
+    return read_checked(require_key(place, "id"), "machine name", "the machine's name", limits.check_machine_name)
 
 
 def list_embedded(definition: object) -> dict[str, Any]:

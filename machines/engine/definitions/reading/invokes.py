@@ -6,7 +6,7 @@ from __future__ import annotations
 from machines.engine import limits, rates
 from machines.engine.definitions.findings import quote
 from machines.engine.definitions.model import Invoke, Limit, Transition, Value
-from machines.engine.definitions.place import Place, require_key
+from machines.engine.definitions.place import Place, read_checked, require_key
 from machines.engine.definitions.scope import Scope
 from machines.engine.definitions.values import read_expression, read_object
 
@@ -20,9 +20,9 @@ KEYS = ("src", "id", "input", "onDone", "onError", *_OF_WORK, *_OF_MACHINES, "de
 _HINTS = WORK_HINTS | {"onFailure": 'write "onError"', "onSuccess": 'write "onDone"'}
 
 
-def read_invokes(place: Place | None, scope: Scope) -> tuple[tuple[Invoke, ...], tuple[Transition, ...]]:
+def read_invokes(place: Place, scope: Scope) -> tuple[tuple[Invoke, ...], tuple[Transition, ...]]:
     """Read the invokes of a state, and the transitions of their ``onDone`` and ``onError``."""
-    if place is None or place.broken:
+    if place.broken:
         return (), ()
     invokes: list[Invoke] = []
     transitions: list[Transition] = []
@@ -31,8 +31,8 @@ def read_invokes(place: Place | None, scope: Scope) -> tuple[tuple[Invoke, ...],
         if not one.is_object("an invoke", 'write {"src": "handler"}'):
             continue
         invoke = _read_invoke(one, make_default_id(scope.source.word, number if several else 0), scope)
-        transitions += read_transitions(one.get("onDone"), "done", (f"done.invoke.{invoke.id}",), scope)
-        transitions += read_transitions(one.get("onError"), "error", (f"error.invoke.{invoke.id}",), scope)
+        transitions += read_transitions(one.part("onDone"), "done", (f"done.invoke.{invoke.id}",), scope)
+        transitions += read_transitions(one.part("onError"), "error", (f"error.invoke.{invoke.id}",), scope)
         invokes.append(invoke)
     return tuple(invokes), tuple(transitions)
 
@@ -46,22 +46,22 @@ def make_default_id(word: str, number: int) -> str:
 def _read_invoke(place: Place, default: str, scope: Scope) -> Invoke:
     place.refuse_unknown(KEYS, _HINTS)
     src = require_key(place, "src")
-    named = src.value if src else None
-    if src is not None and (isinstance(named, dict) or (isinstance(named, str) and named.startswith(MACHINE))):
+    if isinstance(src.value, dict) or (isinstance(src.value, str) and src.value.startswith(MACHINE)):
         return _read_machine(place, src, default, scope)
     return _read_work(place, src, default)
 
 
-def _read_work(place: Place, src: Place | None, default: str) -> Invoke:
+def _read_work(place: Place, src: Place, default: str) -> Invoke:
     for key in _OF_MACHINES:
         if key in place:
             place.at(key).error("SB119", f'"{key}" belongs to an invoke of a machine', 'write "src": "machine:name"')
-    name = _read_src(src)
+    name = read_checked(src, "handler name", "a handler's name, or machine: and a machine's", limits.check_handler_name)
+    queue = read_checked(place.part("queue"), "queue name", "a queue's name", limits.check_queue_name)
     return Invoke(
-        id=_read_id(place.get("id")) or default,
+        id=_read_id(place) or default,
         src=name,
-        queue=_read_queue(place.get("queue")) or name or "_",
-        input=read_object(place.get("input"))[0],
+        queue=queue or name or "_",
+        input=read_object(place.part("input"))[0],
         path=place.path,
         work=read_work(place),
     )
@@ -72,18 +72,17 @@ def _read_machine(place: Place, src: Place, default: str, scope: Scope) -> Invok
         if key in place:
             place.at(key).error("SB119", f'"{key}" belongs to the work of a handler, not to a machine')
     machine, computed = _read_machine_name(src, scope)
-    autoforward, location = place.get("autoforward"), place.get("idlocation")
     return Invoke(
-        id=_read_id(place.get("id")) or default,
+        id=_read_id(place) or default,
         src=f"{MACHINE}{computed.text if computed else machine}",
         queue="",
-        input=read_object(place.get("input"))[0],
+        input=read_object(place.part("input"))[0],
         path=place.path,
         machine=machine,
         computed=computed,
-        autoforward=bool(autoforward.flag()) if autoforward else False,
-        finalize=read_actions(place.get("finalize")),
-        idlocation=(location.text("a field's name") or "") if location else "",
+        autoforward=bool(place.part("autoforward").flag()),
+        finalize=read_actions(place.part("finalize")),
+        idlocation=place.part("idlocation").text("a field's name") or "",
     )
 
 
@@ -96,38 +95,15 @@ def _read_machine_name(src: Place, scope: Scope) -> tuple[str, Value | None]:
     return name, None
 
 
-def _read_src(src: Place | None) -> str:
-    name = src.text("a handler's name, or machine: and a machine's") if src else None
-    if src is None or name is None:
-        return ""
-    if (why := limits.check_handler_name(name)) is not None:
-        src.error("SB107", f"the handler name {quote(name)} {why}")
-    return name
-
-
-def _read_id(place: Place | None) -> str:
-    id = place.text("an id") if place else None
-    if place is None or id is None:
-        return ""
-    if (why := limits.check_invoke_id(id)) is not None:
-        place.error("SB107", f"the id {quote(id)} {why}")
-    return id
-
-
-def _read_queue(place: Place | None) -> str:
-    queue = place.text("a queue's name") if place else None
-    if place is None or queue is None:
-        return ""
-    if (why := limits.check_queue_name(queue)) is not None:
-        place.error("SB107", f"the queue name {quote(queue)} {why}")
-    return queue
+def _read_id(place: Place) -> str:
+    return read_checked(place.part("id"), "id", "an id", limits.check_invoke_id)
 
 
 _QUEUE_HINTS = {"limit": 'write "concurrency"', "max": 'write "concurrency"', "per": 'write "rate": "100/s"'}
 
 
-def read_queues(place: Place | None) -> dict[str, Limit]:
-    if place is None or not place.is_object("an object of queues", 'write {"mail": {"concurrency": 10}}'):
+def read_queues(place: Place) -> dict[str, Limit]:
+    if not place.is_object("an object of queues", 'write {"mail": {"concurrency": 10}}'):
         return {}
     found = {}
     for name, below in place.items():
@@ -140,13 +116,13 @@ def read_queues(place: Place | None) -> dict[str, Limit]:
 
 def _read_limit(place: Place, further: tuple[str, ...] = ("groups",)) -> Limit:
     place.refuse_unknown(("concurrency", "rate", "description", *further), _QUEUE_HINTS)
-    concurrency, rate = place.get("concurrency"), place.get("rate")
-    at_a_time = concurrency.whole(1, limits.MAX_CONCURRENCY) if concurrency else None
-    text = rate.text("a rate", rates.RATE_HINT) if rate else None
+    at_a_time = place.part("concurrency").whole(1, limits.MAX_CONCURRENCY)
+    rate = place.part("rate")
+    text = rate.text("a rate", rates.RATE_HINT)
     parsed = rates.QueueRate.parse(text) if text is not None else None
-    if rate is not None and text is not None and parsed is None:
+    if text is not None and parsed is None:
         rate.error("SB113", f"{quote(text)} is no rate", rates.RATE_HINT)
-    groups = place.get("groups") if further else None
-    if groups is None or not groups.is_object("an object", 'write {"concurrency": 2, "rate": "10/s"}'):
+    groups = place.part("groups")
+    if not further or not groups.is_object("an object", 'write {"concurrency": 2, "rate": "10/s"}'):
         return Limit(at_a_time, parsed)
     return Limit(at_a_time, parsed, _read_limit(groups, ()))

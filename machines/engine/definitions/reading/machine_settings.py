@@ -13,7 +13,7 @@ from machines.engine.definitions.fields import SCALARS, describe_types
 from machines.engine.definitions.findings import Path, Report, quote
 from machines.engine.definitions.model import Field, Property
 from machines.engine.definitions.outline import FIRE
-from machines.engine.definitions.place import Place
+from machines.engine.definitions.place import Place, require_key
 from machines.engine.definitions.scope import Scope
 from machines.engine.definitions.values import report_problems
 from machines.engine.expressions import Node
@@ -64,22 +64,21 @@ def parse_age(text: str) -> int | None:
     return round(float(match[1]) * UNITS[unit])
 
 
-def read_retention(place: Place | None) -> Retention:
+def read_retention(place: Place) -> Retention:
     """Read ``retain``, an age or an object. What is invalid is reported and left out."""
-    if place is None or place.broken:
+    if place.broken:
         return Retention()
     if isinstance(place.value, str):
         return Retention(finished=_read_age(place))
     if not place.is_object("an age or an object", 'write "30 days" or {"finished": "30 days", "most": 100000}'):
         return Retention()
     place.refuse_unknown(_RETENTION_KEYS, _RETENTION_HINTS)
-    most, archive = place.get("most"), place.get("archive")
     return Retention(
-        finished=_read_age(place.get("finished")),
-        most=most.whole(0, limits.MAX_RETAINED) if most else None,
-        archive=archive.flag() if archive else None,
-        dead=_read_age(place.get("dead")),
-        log=_read_age(place.get("log")),
+        finished=_read_age(place.part("finished")),
+        most=place.part("most").whole(0, limits.MAX_RETAINED),
+        archive=place.part("archive").flag(),
+        dead=_read_age(place.part("dead")),
+        log=_read_age(place.part("log")),
     )
 
 
@@ -90,8 +89,8 @@ def find_retention(definition: Mapping[str, Any]) -> Retention:
     return read_retention(Place(definition["retain"], ("retain",), Report()))
 
 
-def _read_age(place: Place | None) -> int | None:
-    if place is None or place.broken:
+def _read_age(place: Place) -> int | None:
+    if place.broken:
         return None
     if not isinstance(place.value, str):
         place.error("SB113", "not a duration", _AGE_FORM)
@@ -114,9 +113,9 @@ TRANSITION = "instance.transition"
 FACTS = (IDS, ACTOR, VERSION, TRANSITION)
 
 
-def read_index(place: Place | None, fields: dict[str, Field]) -> tuple[str, ...]:
+def read_index(place: Place, fields: dict[str, Field]) -> tuple[str, ...]:
     """Read the names of data fields and of FACTS, in order."""
-    if place is None or not place.is_array("an array of data fields"):
+    if not place.is_array("an array of data fields"):
         return ()
     if len(place.value) > limits.MAX_INDEXES:
         place.error("SB111", f"{len(place.value)} fields are indexed; at most {limits.MAX_INDEXES} are allowed")
@@ -154,9 +153,9 @@ MAX_PROPERTIES = 100
 _PROPERTY_FORM = 'write {"never": "expression"}, {"always": "expression"} or {"leads": ["expression", "expression"]}'
 
 
-def read_properties(place: Place | None, fields: dict[str, Field], states: Collection[str]) -> tuple[Property, ...]:
+def read_properties(place: Place, fields: dict[str, Field], states: Collection[str]) -> tuple[Property, ...]:
     """Read the properties of a machine. The name of a state stands for being in it."""
-    if place is None or not place.is_array("a list of properties"):
+    if not place.is_array("a list of properties"):
         return ()
     if len(place.value) > MAX_PROPERTIES:
         place.error("SB111", f"{len(place.value)} properties; at most {MAX_PROPERTIES} are allowed")
@@ -172,8 +171,8 @@ def _read_property(place: Place, fields: dict[str, Field], states: Collection[st
     if len(kinds) != 1:
         place.error("SB106", f"a property has one of {', '.join(_PROPERTY_KINDS)}", _PROPERTY_FORM)
         return None
-    inner = place.get(kinds[0])
-    if inner is None or inner.broken:
+    inner = place.part(kinds[0])
+    if inner.broken:
         return None
     if kinds[0] == "leads":
         if not inner.is_array("a list of two expressions"):
@@ -221,9 +220,9 @@ MAX_SCHEDULES = 50
 _SCHEDULE_FORM = 'write {"name": ..., "when": {"cron": "30 2 * * *"}, "what": {"do": "create"}}'
 
 
-def read_schedules(place: Place | None) -> None:
+def read_schedules(place: Place) -> None:
     """Report what has the wrong shape."""
-    if place is None or not place.is_array("a list of schedules"):
+    if not place.is_array("a list of schedules"):
         return
     if len(place.value) > MAX_SCHEDULES:
         place.error("SB111", f"{len(place.value)} schedules; at most {MAX_SCHEDULES} are allowed")
@@ -236,28 +235,25 @@ def read_schedules(place: Place | None) -> None:
         for key in ("name", "when", "what"):
             if key not in one:
                 one.error("SB106", f'"{key}" is missing', _SCHEDULE_FORM)
-        if (given := one.get("name")) is not None and (name := given.text("a name")) is not None:
+        given = one.part("name")
+        if (name := given.text("a name")) is not None:
             if name in names:
                 given.error("SB115", f"another schedule is called {quote(name)}", "rename one of them")
             names.add(name)
         for key in ("when", "what"):
-            if (inner := one.get(key)) is not None:
-                inner.is_object("an object", _SCHEDULE_FORM)
+            one.part(key).is_object("an object", _SCHEDULE_FORM)
 
 
 _ANY = "*"
 _ACCEPTS_FORM = 'write {"from": ["order", "billing"]}'
 
 
-def read_accepts(place: Place | None, scope: Scope) -> dict[str, Path] | None:
+def read_accepts(place: Place, scope: Scope) -> dict[str, Path] | None:
     """Read the senders by full name, each with its path; None where the definition has no ``accepts``."""
-    if place is None or not place.is_object("an object with from", _ACCEPTS_FORM):
+    if not place.is_object("an object with from", _ACCEPTS_FORM):
         return None
     place.refuse_unknown(("from", "description"), {"machines": 'write "from"', "senders": 'write "from"'})
-    if "from" not in place:
-        place.report.add("SB106", place.below("from"), '"from" is missing', _ACCEPTS_FORM)
-        return {}
-    listed = place.at("from")
+    listed = require_key(place, "from", _ACCEPTS_FORM)
     if not listed.is_array('a list of machines, such as ["order", "billing"]'):
         return {}
     if len(listed.value) > limits.MAX_SENDERS:
@@ -294,9 +290,9 @@ def is_action(name: object) -> bool:
     return isinstance(name, str) and (name in REPAIRS or name in VERSIONING or name.startswith(FIRE))
 
 
-def read_approval(place: Place | None) -> dict[str, Path]:
+def read_approval(place: Place) -> dict[str, Path]:
     """Read the actions that need approval, each with its path; events are checked once all of them were read."""
-    if place is None or not place.is_array('a list of repairs and events, such as ["delete", "fire:refund"]'):
+    if not place.is_array('a list of repairs and events, such as ["delete", "fire:refund"]'):
         return {}
     found: dict[str, Path] = {}
     for one in place.one_or_many():

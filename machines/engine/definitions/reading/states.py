@@ -9,7 +9,7 @@ from machines.engine import limits
 from machines.engine.definitions.durations import read_duration
 from machines.engine.definitions.findings import quote
 from machines.engine.definitions.model import Action, Start, State, Value
-from machines.engine.definitions.place import Place, show_path
+from machines.engine.definitions.place import Place, read_checked, require_key
 from machines.engine.definitions.scope import KINDS, Branch, Scope
 from machines.engine.definitions.values import read_value
 
@@ -23,12 +23,12 @@ _KINDS = ("shallow", "deep")
 def read_initial(place: Place, scope: Scope) -> Start | None:
     """Read the ``initial`` of a compound state or the machine; None for a state that needs none."""
     branch = scope.source
-    found = place.get("initial")
-    if branch.kind == "parallel" and found is not None:
+    found = place.part("initial")
+    if branch.kind == "parallel" and "initial" in place:
         found.error("SB119", '"initial" has no meaning here: all states inside a parallel state are entered')
         return None
     is_machine = branch.parent is None
-    if found is None or (branch.kind != "compound" and not is_machine):
+    if "initial" not in place or (branch.kind != "compound" and not is_machine):
         if branch.kind == "compound" or (is_machine and branch.kind == "atomic"):
             place.report.add("SB106", place.below("initial"), '"initial" is missing', _first(branch))
         return None
@@ -43,14 +43,14 @@ def read_initial(place: Place, scope: Scope) -> Start | None:
 def read_history_default(place: Place, scope: Scope) -> Start:
     """Read the default of a history state; without one, where its parent begins."""
     branch = scope.source
-    _check_kind(place.get("history"))
-    found, parent = place.get("target"), branch.parent
+    _check_kind(place.part("history"))
+    found, parent = place.part("target"), branch.parent
     assert parent is not None
     if parent.parent is None:
         hint = "the machine as a whole is never left, so there is nothing to remember"
         place.error("SB123", f"the history state {quote(branch.name)} stands in no other state", hint)
         return Start((), (), place.path)
-    if found is None:
+    if "target" not in place:
         return Start(_default_of(place, parent, branch, scope), (), place.path)
     branches, actions = _read(found, scope.within(parent))
     for one in branches:
@@ -60,9 +60,9 @@ def read_history_default(place: Place, scope: Scope) -> Start:
     return Start(tuple(one.name for one in branches), actions, found.path)
 
 
-def _check_kind(place: Place | None) -> None:
-    kind = place.text("shallow or deep") if place else None
-    if place is not None and kind is not None and kind not in _KINDS:
+def _check_kind(place: Place) -> None:
+    kind = place.text("shallow or deep")
+    if kind is not None and kind not in _KINDS:
         place.error("SB104", f"no kind of history {quote(kind)}", '"shallow" or "deep"')
 
 
@@ -91,10 +91,7 @@ def _read(place: Place, scope: Scope) -> tuple[list[Branch], tuple[Action, ...]]
     if not isinstance(place.value, dict):
         return scope.branches(place, inside=True), ()
     place.refuse_unknown(("target", "actions", "description", "meta"))
-    target = place.get("target")
-    if target is None:
-        place.report.add("SB106", place.below("target"), '"target" is missing')
-    return scope.branches(target, inside=True) if target else [], read_actions(place.get("actions"))
+    return scope.branches(require_key(place, "target"), inside=True), read_actions(place.part("actions"))
 
 
 def _first(branch: Branch) -> str:
@@ -158,31 +155,29 @@ def _read_state(place: Place, scope: Scope) -> Iterator[State]:
         _check_keys(place, branch)
     else:
         parts = Place({}, place.path, place.report)
-    _check_type(parts.get("type"), branch)
+    _check_type(parts.part("type"), branch)
     start = read_history_default(parts, scope) if branch.kind == "history" else read_initial(parts, scope)
-    output = parts.get("output")
-    yield _state(parts, scope, start, read_value(output) if output and branch.kind == "final" else None)
-    inside = parts.get("states")
-    if inside is not None:
-        yield from read_states(inside, scope)
+    output = parts.part("output")
+    yield _state(parts, scope, start, read_value(output) if "output" in parts and branch.kind == "final" else None)
+    yield from read_states(parts.part("states"), scope)
 
 
 def _state(place: Place, scope: Scope, start: Start | None, output: Value | None, root: bool = False) -> State:
     branch = scope.source
-    on = read_on(place.get("on"), scope)
-    invokes, finished = read_invokes(place.get("invoke"), scope)
-    ended = read_transitions(place.get("onDone"), "state done", (f"done.state.{branch.word}",), scope)
-    timed = read_after_transitions(place.get("after"), scope)
+    on = read_on(place.part("on"), scope)
+    invokes, finished = read_invokes(place.part("invoke"), scope)
+    ended = read_transitions(place.part("onDone"), "state done", (f"done.state.{branch.word}",), scope)
+    timed = read_after_transitions(place.part("after"), scope)
     return State(
         name=branch.name,
         index=0,
         kind=branch.kind,
-        description=show_path(place.get("description")),
-        tags=() if root else _read_tags(place.get("tags")),
-        entry=read_actions(place.get("entry")),
-        exit=read_actions(place.get("exit")),
+        description=place.part("description").text() or "",
+        tags=() if root else _read_tags(place.part("tags")),
+        entry=read_actions(place.part("entry")),
+        exit=read_actions(place.part("exit")),
         transitions=on + finished + ended + timed,
-        always=read_transitions(place.get("always"), "always", (), scope),
+        always=read_transitions(place.part("always"), "always", (), scope),
         invokes=invokes,
         path=place.path,
         word=branch.word,
@@ -193,7 +188,7 @@ def _state(place: Place, scope: Scope, start: Start | None, output: Value | None
         deep=branch.kind == "history" and branch.body.get("history") == "deep",
         output=output,
         root=root,
-        sla=read_duration(place.get("sla"), 0, 1, limits.MAX_DELAY) if branch.kind == "atomic" else 0,
+        sla=read_duration(place.part("sla"), 0, 1, limits.MAX_DELAY) if branch.kind == "atomic" else 0,
     )
 
 
@@ -204,9 +199,7 @@ def _check_names(place: Place, branch: Branch, scope: Scope) -> None:
         place.error("SB107", f"the state name {quote(branch.key)} {why}")
     elif branch.generated and (why := limits.check_state_name(branch.name)) is not None:
         place.error("SB107", f"the state name {quote(branch.name)} {why}", 'give the state an "id"')
-    id = place.get("id")
-    if id is not None and id.text("an id") is not None and (why := limits.check_state_name(id.value)) is not None:
-        id.error("SB107", f"the id {quote(id.value)} {why}")
+    read_checked(place.part("id"), "id", "an id", limits.check_state_name)
 
 
 def _check_keys(place: Place, branch: Branch) -> None:
@@ -234,9 +227,9 @@ def _list_allowed_keys(branch: Branch) -> tuple[str, ...]:
     return meant.get(branch.kind, ())
 
 
-def _check_type(place: Place | None, branch: Branch) -> None:
-    kind = place.text("a type") if place else None
-    if place is None or kind is None:
+def _check_type(place: Place, branch: Branch) -> None:
+    kind = place.text("a type")
+    if kind is None:
         return
     if kind not in KINDS:
         hint = 'one of "final", "parallel", "history", or leave it out'
@@ -249,7 +242,5 @@ def _check_type(place: Place | None, branch: Branch) -> None:
         place.error("SB104", "a state inside a parallel state cannot be final itself", "put a final state inside it")
 
 
-def _read_tags(place: Place | None) -> tuple[str, ...]:
-    if place is None or place.broken:
-        return ()
+def _read_tags(place: Place) -> tuple[str, ...]:
     return tuple(tag.value for tag in place.one_or_many() if tag.text("a tag") is not None)

@@ -8,7 +8,7 @@ from machines.engine import limits
 from machines.engine.definitions.durations import read_after
 from machines.engine.definitions.findings import quote
 from machines.engine.definitions.model import Cause, Transition
-from machines.engine.definitions.place import Place, show_path
+from machines.engine.definitions.place import Place
 from machines.engine.definitions.scope import Scope
 from machines.engine.definitions.values import read_guard
 
@@ -24,9 +24,9 @@ _HINTS = {
 }
 
 
-def read_on(place: Place | None, scope: Scope) -> tuple[Transition, ...]:
+def read_on(place: Place, scope: Scope) -> tuple[Transition, ...]:
     """Read the transitions of a state's ``on``, in document order."""
-    if place is None or not place.is_object("an object of events and transitions"):
+    if not place.is_object("an object of events and transitions"):
         return ()
     transitions: list[Transition] = []
     for descriptor, below in place.items():
@@ -44,9 +44,9 @@ def _check_descriptor(descriptor: str, place: Place) -> None:
         place.error("SB107", f"the event {quote(descriptor)} {why}", "patterns are * and prefix.*")
 
 
-def read_after_transitions(place: Place | None, scope: Scope) -> tuple[Transition, ...]:
+def read_after_transitions(place: Place, scope: Scope) -> tuple[Transition, ...]:
     """Read the transitions of a state's ``after``: those of one delay share the event of its timer."""
-    if place is None or not place.is_object("an object of delays and transitions", 'write {"30s": "state"}'):
+    if not place.is_object("an object of delays and transitions", 'write {"30s": "state"}'):
         return ()
     transitions: list[Transition] = []
     for text, below in place.items():
@@ -58,11 +58,9 @@ def read_after_transitions(place: Place | None, scope: Scope) -> tuple[Transitio
     return tuple(transitions)
 
 
-def read_transitions(
-    place: Place | None, cause: Cause, events: tuple[str, ...], scope: Scope
-) -> tuple[Transition, ...]:
+def read_transitions(place: Place, cause: Cause, events: tuple[str, ...], scope: Scope) -> tuple[Transition, ...]:
     """Read one transition or a list of them; a text is a target."""
-    if place is None or place.broken:
+    if place.broken:
         return ()
     found = (_read_transition(one, cause, events, scope) for one in place.one_or_many())
     return tuple(transition for transition in found if transition is not None)
@@ -75,28 +73,26 @@ def _read_transition(place: Place, cause: Cause, events: tuple[str, ...], scope:
     if not place.is_object("a transition", 'write {"target": "state"} or the name of a state'):
         return None
     place.refuse_unknown(KEYS, _HINTS)
-    reenter = place.get("reenter")
-    guard = place.get("guard")
-    if guard is not None and isinstance(guard.value, dict):
+    guard = place.part("guard")
+    if isinstance(guard.value, dict):
         guard.error("SB104", "expected an expression in quotes, found an object", 'write "failed < 3"')
-        guard = None
     return Transition(
         id=id,
         cause=cause,
         events=events,
-        targets=_read_target(place.get("target"), scope),
-        guard=read_guard(guard),
-        actions=read_actions(place.get("actions")),
-        reenter=bool(reenter.flag()) if reenter else False,
-        description=show_path(place.get("description")),
+        targets=_read_target(place.part("target"), scope),
+        guard=None if isinstance(guard.value, dict) else read_guard(guard),
+        actions=read_actions(place.part("actions")),
+        reenter=bool(place.part("reenter").flag()),
+        description=place.part("description").text() or "",
         path=place.path,
-        allow=_read_allow(place.get("allow"), cause),
+        allow=_read_allow(place.part("allow"), cause),
     )
 
 
-def _read_allow(place: Place | None, cause: Cause) -> tuple[str, ...]:
+def _read_allow(place: Place, cause: Cause) -> tuple[str, ...]:
     """Read the groups of people who may send the event; empty for anyone."""
-    if place is None or not place.is_array("a list of groups"):
+    if not place.is_array("a list of groups"):
         return ()
     if cause != "on":
         place.error(
@@ -112,5 +108,5 @@ def _read_allow(place: Place | None, cause: Cause) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-def _read_target(place: Place | None, scope: Scope) -> tuple[str, ...]:
-    return tuple(branch.name for branch in scope.branches(place)) if place else ()
+def _read_target(place: Place, scope: Scope) -> tuple[str, ...]:
+    return tuple(branch.name for branch in scope.branches(place))
