@@ -1,24 +1,31 @@
 """Groups and their limits on a server of one's own: ``python -m benchmarks.queues.limits URL``.
 
 Prints the server's time for a job (processor time, which other processes do not disturb), the memory of a waiting
-group, the wait of a quiet group beside a flood in takes, the deviation from ideal weighted fair queueing in jobs, and
-the error of a rate with twenty workers.
+group, the wait of a quiet group beside a flood, the deviation from ideal weighted fair queueing in jobs, and the error
+of a rate with twenty worker processes. On a cluster (``redis+cluster://...``) it is the rate alone.
 """
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import statistics
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from machines.engine import Engine
+from machines.worker import Job
+from machines.worker.launcher import Launcher
+from machines.worker.options import Options
+from machines.worker.registry import Registry
 
 MACHINE = {"id": "limits", "initial": "idle", "states": {"idle": {}}}
-JOBS, GROUPS, FLOOD = 20_000, 100_000, 100_000
+JOBS, GROUPS, FLOOD, QUIET = 20_000, 100_000, 1_000_000, 500
 WEIGHTS = {"a": 1, "b": 2, "c": 5, "d": 10}
-RATE, BURST, WORKERS, SECONDS = 50, 25, 20, 20
+RATE, WORKERS, START, SECONDS = 50, 20, 10, 20
 TOGETHER = 250  # jobs of one call
 
 
@@ -50,7 +57,7 @@ def measure_memory(engine: Engine, limited: bool) -> tuple[float, float]:
     """Return the bytes for a job without a group, and those that its group adds."""
     sizes = []
     for groups in (None for _ in range(GROUPS)), (f"g{n:06}" for n in range(GROUPS)):
-        engine.client.flushall()
+        flush(engine)
         engine.publish(MACHINE | ({"queues": {"work": {"groups": {"concurrency": 2}}}} if limited else {}))
         before = engine.client.info("memory")["used_memory"]
         put(engine, groups)
@@ -58,17 +65,31 @@ def measure_memory(engine: Engine, limited: bool) -> tuple[float, float]:
     return sizes[0], sizes[1] - sizes[0]
 
 
-def measure_flood(engine: Engine) -> list[int]:
-    """Return, of quiet jobs beside a flood and 100,000 groups, how many others were taken before each."""
-    put(engine, ["flood"] * FLOOD)
-    waits = []
-    for number in range(50):
+def measure_wait(engine: Engine, flood: int) -> float:
+    """Return the 99th percentile of the ms from enqueue to the handler, of jobs of quiet groups beside a flood."""
+    waits: list[float] = []
+    put(engine, ["flood"] * flood)
+
+    def note(job: Job) -> None:
+        if job.taken.group != "flood":
+            waits.append(time.time() * 1000 - job.taken.created)
+
+    launcher = start_worker(engine, note)
+    for number in range(QUIET):
         put(engine, [f"quiet{number}"])
-        passed = 0
-        while not any(job.group != "flood" for job in engine.take("limits", "work", "w", count=1)):
-            passed += 1
-        waits.append(passed)
-    return waits
+        time.sleep(0.02)
+    left = engine.queues("limits")["work"]["ready"]
+    assert left or not flood, "the flood was over too soon"
+    launcher.stop()
+    return statistics.quantiles(waits, n=100)[98]
+
+
+def start_worker(engine: Engine, function: Callable[[Job], None]) -> Launcher:
+    registry = Registry()
+    registry.handler("work")(function)
+    launcher = Launcher(engine, registry, Options(id=f"w{os.getpid()}", helper_limit=0))
+    threading.Thread(target=launcher.run).start()
+    return launcher
 
 
 def measure_deviation(engine: Engine) -> float:
@@ -83,35 +104,48 @@ def measure_deviation(engine: Engine) -> float:
     return worst
 
 
-def measure_rate(engine: Engine) -> float:
-    """Return the error of a rate with many workers, in percent; the burst at the beginning is not one."""
-    engine.limit("limits", "work", group="a", rate=f"{RATE}/s burst {BURST}")
-    put(engine, ["a"] * RATE * SECONDS * 2)
+def measure_rate(url: str, rate: str) -> float:
+    """Return the error of a rate with many workers, in percent; their start and end do not count."""
+    engine = Engine.from_url(url)
+    engine.limit("limits", "work", group="a", rate=rate)
+    put(engine, ["a"] * RATE * SECONDS * 3)
+    found: multiprocessing.Queue[list[float]] = multiprocessing.Queue()
+    until = time.time() + START + SECONDS
+    workers = [multiprocessing.Process(target=work_until, args=(url, until, found)) for _ in range(WORKERS)]
+    for worker in workers:
+        worker.start()
+    moments = sorted(moment for _ in workers for moment in found.get())
+    counted = [moment for moment in moments if until - SECONDS < moment < until - 1]
+    return ((len(counted) - 1) / (counted[-1] - counted[0]) / RATE - 1) * 100
+
+
+def work_until(url: str, until: float, found: multiprocessing.Queue[list[float]]) -> None:
     moments: list[float] = []
-    until = time.monotonic() + SECONDS
-
-    def work(name: str) -> None:
-        while time.monotonic() < until:
-            found = engine.take("limits", "work", name)
-            moments.extend(time.monotonic() for _ in found)
-            time.sleep(max(found.wait or 0, 1) / 1000)
-
-    threads = [threading.Thread(target=work, args=(f"w{n}",)) for n in range(WORKERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    expected = BURST + RATE * (max(moments) - min(moments))
-    return (len(moments) - expected) / expected * 100
+    launcher = start_worker(Engine.from_url(url), lambda job: moments.append(time.time()))
+    time.sleep(max(0.0, until - time.time()))
+    launcher.stop()
+    found.put(moments)
 
 
 def main() -> None:
-    engine = Engine.from_url(sys.argv[1])
+    engine = Engine.from_url(sys.argv[1], partitions=6 if "cluster" in sys.argv[1] else 1)
 
     def begin(**more: object) -> None:
-        engine.client.flushall()
+        flush(engine)
         engine.publish(MACHINE | more)
 
+    if "cluster" not in sys.argv[1]:
+        measure_server(engine, begin)
+    for rate in f"{RATE}/s", f"{RATE}/s burst 1", f"{RATE}/s burst 25":
+        begin()
+        print(f"error of a rate of {rate} with {WORKERS} workers: {measure_rate(sys.argv[1], rate):+.2f} %")
+
+
+def flush(engine: Engine) -> None:
+    engine.client.execute_command("FLUSHALL", "SYNC")  # what is freed later would count as freed by what comes
+
+
+def measure_server(engine: Engine, begin: Callable[..., None]) -> None:
     begin()
     print(f"no groups: {measure_time(engine, [None] * JOBS):.1f} µs of the server for a job")
     print(f"100 groups: {measure_time(engine, [f'g{n % 100}' for n in range(JOBS)]):.1f} µs")
@@ -120,12 +154,11 @@ def main() -> None:
     for limited in (False, True):
         alone, more = measure_memory(engine, limited)
         print(f"memory of a job {alone:.0f} bytes, a waiting group{' with limits' * limited} {more:.0f} more")
-    begin()
-    print(f"jobs taken before that of a quiet group, beside a flood: at most {max(measure_flood(engine))}")
+    for flood in 0, FLOOD:
+        begin()
+        print(f"p99 of a quiet group beside a flood of {flood:,} jobs: {measure_wait(engine, flood):.1f} ms")
     begin()
     print(f"largest deviation from ideal weighted fair queueing: {measure_deviation(engine):.1f} jobs")
-    begin()
-    print(f"error of a rate of {RATE}/s with {WORKERS} workers: {measure_rate(engine):+.2f} %")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ end
 function queue_limits.compute_arrival(rules, now)
     local ahead = rules.burst * rules.interval
     if rules.tat > now + ahead + max(rules.interval, SKEW_MS) then return now end
-    if rules.tat > now - math.min(BURST_MS, rules.interval / 2) then return rules.tat end
+    if rules.tat > now - BURST_MS then return rules.tat end
     return now
 end
 
