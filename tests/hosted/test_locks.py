@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.db.utils import ConnectionHandler
 
-from machines.conf.project import _read_journal_mode
+from machines.conf.project import _read_journal_mode, sqlite_options
 from machines.server.guarded import Guarded
 from tests.installation.processes import eventually
 
@@ -150,27 +151,26 @@ def test_the_journal_of_a_file_is_read_whatever_its_name_has(tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "asked"),
     [
-        ("{}", ['"transaction_mode": "IMMEDIATE"', '"init_command": "PRAGMA journal_mode=WAL']),
-        ('{"transaction_mode": "immediate"}', ['"init_command": "PRAGMA journal_mode=WAL']),
-        ('{"init_command": "PRAGMA journal_mode = wal"}', ['"transaction_mode": "IMMEDIATE"']),
+        ({}, ['"transaction_mode": "IMMEDIATE"', '"init_command": "PRAGMA journal_mode=WAL']),
+        ({"transaction_mode": "immediate"}, ['"init_command": "PRAGMA journal_mode=WAL']),
+        ({"init_command": "PRAGMA journal_mode = wal"}, ['"transaction_mode": "IMMEDIATE"']),
         (
-            '{"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA wal_autocheckpoint=9;"}',
+            {"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA wal_autocheckpoint=9;"},
             ['"init_command": "PRAGMA wal_autocheckpoint=9; PRAGMA journal_mode=WAL'],
         ),
         (
-            '{"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode=\'delete\'"}',
+            {"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode='delete'"},
             ['"init_command": "PRAGMA journal_mode=\'delete\'; PRAGMA journal_mode=WAL'],
         ),
-        ('{"transaction_mode": "EXCLUSIVE", "init_command": "PRAGMA journal_mode=WAL"}', []),
+        ({"transaction_mode": "EXCLUSIVE", "init_command": "PRAGMA journal_mode=WAL"}, []),
     ],
 )
-def test_check_asks_for_what_lets_writers_wait(shop: dict[str, str], tmp_path: Path, options: str, asked: list[str]):
-    (tmp_path / "plain.py").write_text(
-        "from shop.settings import *\n"
-        f"DATABASES['default']['NAME'] = {str(tmp_path / 'new.sqlite3')!r}\n"
-        f"DATABASES['default']['OPTIONS'] = {options}\n"
-    )
-    environment = shop | {"DJANGO_SETTINGS_MODULE": "plain", "PYTHONPATH": f"{tmp_path}:{shop['PYTHONPATH']}"}
-    said = run(environment, "-m", "django", "check")
+def test_check_asks_for_what_lets_writers_wait(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: dict[str, str], asked: list[str]
+):
+    file = tmp_path / "new.sqlite3"
+    database = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(file), "OPTIONS": options}
+    monkeypatch.setattr("django.db.connections", ConnectionHandler({"default": database}))
+    said = " ".join(one.hint for one in sqlite_options(None))
     assert re.findall(r'"(?:transaction_mode|init_command)": "[^";]+(?:; PRAGMA journal_mode=WAL|")?', said) == asked
-    assert not (tmp_path / "new.sqlite3").exists()
+    assert not file.exists()

@@ -129,7 +129,8 @@ def test_a_whole_day_at_the_demo(demo, tmp_path):
     with third.redis() as client:
         assert client.get("kept") == "yes"
     family = third.family()
-    assert third.end(signal.SIGINT) == 0
+    third.process.kill()
+    third.process.wait()
     all_gone(family)
 
 
@@ -155,15 +156,6 @@ def test_a_demo_on_a_cluster_brings_a_node_back_and_other_commands_find_it(demo,
     assert home.redis_url(tmp_path / "home") == "redis://127.0.0.1:6379/0"
 
 
-def test_nothing_outlives_a_demo_that_gets_sigkill(demo):
-    one = demo()
-    one.open()
-    family = one.family()
-    one.process.kill()
-    one.process.wait()
-    all_gone(family)
-
-
 def test_a_member_that_ends_is_started_again_and_the_demo_goes_on(demo):
     one = demo("--no-traffic")
     url = one.open()
@@ -180,7 +172,9 @@ def test_a_member_that_ends_is_started_again_and_the_demo_goes_on(demo):
     eventually(lambda: healthy(url), "the site is well again")
     with one.redis() as client:
         assert client.get("kept") == "yes"
-    assert one.end() == 0
+    family = one.family()
+    assert one.end(signal.SIGINT) == 0
+    all_gone(family)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at parents the way Linux shows them")
