@@ -15,7 +15,7 @@ from tests.conftest import remove
 from tests.statecharts.rendering import definition_of
 from tests.statecharts.strategies import Kind, charts
 
-CHARTS = int(os.environ.get("VERIFIED_CHARTS", "4"))
+CHARTS = int(os.environ.get("VERIFIED_CHARTS", "2"))
 """Charts of each kind."""
 RUNS, STEPS, BUDGET = 6, 25, 300
 

@@ -20,7 +20,7 @@ from .fleets import Fleet
 from .pairs import edit
 from .storage_audit import StorageAudit
 
-FEW, MANY = 3, int(os.environ.get("VERSION_PAIRS", "20"))
+FEW, MANY = 3, int(os.environ.get("VERSION_PAIRS", "10"))
 """Pairs of each kind in a quick run, and of all kinds in the tests of the slow kind ``hostile``: VERSION_PAIRS=1000 is
 the long run."""
 INSTANCES, ROUNDS = 8, 5

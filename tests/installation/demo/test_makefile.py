@@ -40,7 +40,7 @@ def prepared(tmp_path_factory) -> Path:
 @pytest.fixture
 def installed(checkout, prepared) -> Path:
     """A checkout whose .venv is there, with nothing of ours in it."""
-    shutil.copytree(prepared, checkout / ".venv", symlinks=True)
+    shutil.copytree(prepared, checkout / ".venv", symlinks=True, copy_function=os.link)
     return checkout
 
 

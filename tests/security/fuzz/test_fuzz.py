@@ -1,4 +1,4 @@
-"""Two thousand inputs of one seed: nothing breaks, whatever comes in. ``make fuzz`` goes on looking."""
+"""A thousand inputs of one seed: nothing breaks, whatever comes in. ``make fuzz`` goes on looking."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ pytestmark = pytest.mark.redis
 
 SEED = 11
 PART = 100  # inputs of one test
-COUNTS = {"definitions": 400, "fcalls": 700, "expressions": 400}
-COUNTS_OF_SITE = {"payloads": 400, "frames": 100}
+COUNTS = {"definitions": 200, "fcalls": 400, "expressions": 200}
+COUNTS_OF_SITE = {"payloads": 200, "frames": 100}
 HANG = 5_000.0  # ms: what hangs; how long calls take is for ``make fuzz``
 
 
@@ -30,8 +30,8 @@ def nothing_breaks(place: Stage, name: str, start: int) -> None:
     assert [(each.index, each.why) for each in report.wrong] == []
 
 
-def test_they_are_two_thousand():
-    assert sum(COUNTS.values()) + sum(COUNTS_OF_SITE.values()) >= 2_000
+def test_they_are_a_thousand():
+    assert sum(COUNTS.values()) + sum(COUNTS_OF_SITE.values()) >= 1_000
 
 
 @pytest.mark.parametrize(("name", "start"), parts(COUNTS))
