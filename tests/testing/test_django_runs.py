@@ -202,7 +202,8 @@ def test_a_plain_test_says_what_its_row_waits_for_and_the_fixture_takes_it_at_on
 
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_the_tests_of_django_have_keys_of_their_own_and_remove_them(pytester, live, processes):
-    write(pytester.path, {"shop/tests.py": WITHOUT_KIT})
+    """Also where the kit is used in classes of tests."""
+    write(pytester.path, {"shop/tests.py": WITHOUT_KIT, "shop/test_kit.py": WITH_KIT})
     manage(pytester, f"--parallel={processes}")
     live()
 
@@ -210,12 +211,6 @@ def test_the_tests_of_django_have_keys_of_their_own_and_remove_them(pytester, li
 def test_pytest_without_the_fixture_has_keys_of_its_own(pytester, monkeypatch, live):
     write(pytester.path, {"shop/tests.py": WITHOUT_KIT, "pytest.ini": "[pytest]\nDJANGO_SETTINGS_MODULE = settings\n"})
     run(pytester, monkeypatch, "-n", "2", "shop/tests.py").assert_outcomes(passed=2)
-    live()
-
-
-def test_the_kit_works_in_classes_of_tests(pytester, live):
-    write(pytester.path, {"shop/tests.py": WITH_KIT})
-    manage(pytester)
     live()
 
 
