@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from machines.connections import get_engine
-from machines.engine import Engine, Pause
+from machines.engine import Engine, EngineUnavailable, Pause
 from machines.engine.keys import Partition
 from machines.engine.rates import QueueRate
 from machines.engine.storage import Storage
@@ -57,11 +57,12 @@ class GroupFigures:
 
 
 class GroupList(NamedTuple):
-    """``looked``: of ``ready`` jobs; where it is less, counts are estimates."""
+    """``looked``: of ``ready`` jobs; where it is less, counts are estimates. ``hidden``: names are not shown."""
 
     items: list[GroupFigures]
     looked: int
     ready: int
+    hidden: bool = False
 
     @property
     def is_sample(self) -> bool:
@@ -74,10 +75,9 @@ def list_groups(actor: Actor, machine: str, queue: str, *, order: Order = "depth
     actor.demand("view", machine)
     engine, redactor = get_engine(), redactor_of(actor, machine)
     found = read_groups(engine, machine, queue)
-    if not redactor.open:
-        found = found._replace(
-            items=list(_join(replace(one, name=redactor.redact_text(one.name)) for one in found.items))
-        )
+    if hidden := redactor.redact_text("group") != "group":
+        joined = _join(replace(one, name=redactor.redact_text(one.name)) for one in found.items)
+        found = found._replace(items=list(joined), hidden=hidden)
     return found._replace(items=sorted(found.items, key=ORDERS[order]))
 
 
@@ -89,15 +89,14 @@ ORDERS: dict[str, Any] = {
 
 
 def read_groups(engine: Engine, machine: str, queue: str, *, most: int = MOST) -> GroupList:
-    """Read the groups of a queue, in no order, among ``most`` of its ready jobs."""
+    """Read the groups of a queue, in no order, among ``most`` of its ready jobs. Partitions that do not answer are left
+    out."""
     partitions, storage = engine.retirement().partitions(machine), Storage(engine.client)
-    counts = storage.commands([(key := each.ready(queue), ("ZCARD", key)) for each in partitions])
-    now, ready = engine.read_clock(), sum(counts)
     found: dict[str, GroupFigures] = {}
-    looked = 0
-    for partition, count in zip(partitions, counts, strict=True):
-        part = most * count // ready if ready > most else count
-        ids = _list_ready(storage, partition.ready(queue), count, part)
+    counts = {each: count for each in partitions if (count := _count_ready(storage, each.ready(queue))) is not None}
+    now, ready, looked = engine.read_clock(), sum(counts.values()), 0
+    for partition, count in counts.items():
+        ids = _list_ready(storage, partition.ready(queue), count, most * count // ready if ready > most else count)
         looked += len(ids)
         for group, due, created, weight in _read_jobs(storage, partition, ids):
             one = found.setdefault(group or "", GroupFigures(group or ""))
@@ -106,15 +105,23 @@ def read_groups(engine: Engine, machine: str, queue: str, *, most: int = MOST) -
             one.oldest = min(one.oldest or since, since)
             one.recent += int(created or 0) > now - RECENT
             one.weight = float(weight or 1)
-        leased = partition.leased(queue)
-        running = storage.command("ZRANGE", leased, 0, MAX_RUNNING - 1)
-        for group, *_ in _read_jobs(storage, partition, running):
+        leased = storage.command("ZRANGE", partition.leased(queue), 0, MAX_RUNNING - 1)
+        for group, *_ in _read_jobs(storage, partition, leased):
             found.setdefault(group or "", GroupFigures(group or "")).running += 1
     if 0 < looked < ready:
         for one in found.values():
             one.waiting, one.recent = round(one.waiting * ready / looked), round(one.recent * ready / looked)
-    _read_limits(storage, partitions[0], queue, found)
+    for partition in list(counts)[:1]:
+        _read_limits(storage, partition, queue, found)
     return GroupList(list(found.values()), min(looked, ready), ready)
+
+
+def _count_ready(storage: Storage, key: str) -> int | None:
+    """Count the ready jobs of a partition; None where it does not answer."""
+    try:
+        return int(storage.command("ZCARD", key))
+    except EngineUnavailable:
+        return None
 
 
 def _list_ready(storage: Storage, key: str, count: int, most: int) -> list[str]:

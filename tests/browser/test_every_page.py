@@ -51,6 +51,7 @@ PAGES = [
     "/machines/delivery/instances/held/",
     "/queues/",
     "/queues/new_device/start/",
+    "/queues/new_device/start/groups/",
     "/jobs/new_device/0-1/",
     "/jobs/new_device/0-99/",
     "/machines/activation/?state=Waiting&actor=alice&older=1s&version=x",

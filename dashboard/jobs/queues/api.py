@@ -13,6 +13,7 @@ from dashboard.api.framework.operation import Group, actor_of, engine_of
 from dashboard.api.framework.schemas import Acting, Items, Ms, Out, Page
 from machines.engine import LookupFailed, QueueStats
 from machines.engine.limits import MAX_CONCURRENCY, MAX_INTEGER
+from machines.jobs import groups
 from machines.jobs import queries as job_queries
 from machines.jobs import queue_actions as queues
 
@@ -49,6 +50,24 @@ class QueueOut(Out):
     purged: int
     waits: dict[int, int]
     runs: dict[int, int]
+
+
+class GroupOut(Out):
+    name: str = Field(description="empty: the jobs without a group")
+    waiting: int = Field(description="ready jobs")
+    running: int
+    recent: int = Field(description="ready jobs that were enqueued within the last minute")
+    oldest: Ms = Field(description="since when its first job waits, 0 for none")
+    weight: float
+    concurrency: int | None = Field(None, description="jobs at a time; null without a limit")
+    rate: str = Field(description='such as "100/s"; empty without a limit')
+    paused: PauseOut | None = None
+    is_own: bool = Field(description="whether the group has limits or a pause of its own")
+
+
+class Groups(Page[GroupOut]):
+    looked: int = Field(description="ready jobs that were read; less than `ready`: figures are estimates")
+    ready: int
 
 
 class ActingOnGroup(Acting):
@@ -119,6 +138,24 @@ def list_jobs(
     found = job_queries.find(actor_of(request), machine, queue, place=place, limit=limit + 1, offset=start)
     further = start + limit if len(found) > limit else None
     return {"items": found[:limit], "next": request_terms.make_cursor(f"jobs:{place}", further)}
+
+
+@group.get(f"{QUEUE}/groups", right="view", answers=Groups)
+def list_groups(
+    request: HttpRequest, machine: str, queue: str, order: groups.Order = "depth",
+    limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """List groups of a queue.
+
+    List the groups of ready and leased jobs, and those with limits of their own: by ready jobs, by the longest wait or
+    by new jobs. Of a queue with more than 10,000 ready jobs a sample is read.
+    """
+    _find_queue(request, machine, queue)
+    start = request_terms.read_number(f"groups:{order}", cursor) or 0
+    found = groups.list_groups(actor_of(request), machine, queue, order=order)
+    further = start + limit if len(found.items) > start + limit else None
+    page = {"items": found.items[start : start + limit], "next": request_terms.make_cursor(f"groups:{order}", further)}
+    return page | {"looked": found.looked, "ready": found.ready}
 
 
 @group.post(f"{QUEUE}/pause", right="operate", answers=QueueOut)

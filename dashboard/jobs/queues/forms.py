@@ -92,3 +92,10 @@ class LimitForm(ReasonForm):
         if rate and rate != NO_LIMIT and rates.QueueRate.parse(rate) is None:
             raise forms.ValidationError(f"Invalid rate: {rates.RATE_HINT}.")
         return rate or None
+
+
+class GroupLimitForm(LimitForm):
+    """Asks for the name of the group, too."""
+
+    group = forms.CharField(label="group", max_length=200, strip=False, widget=forms.TextInput(PLAIN))
+    field_order = ("group", "concurrency", "rate", "reason")

@@ -14,10 +14,11 @@ from dashboard.shared.counts import PLACES, Figures
 from dashboard.shared.errors.statuses import MISTAKE
 from machines.engine import Job, errors
 from machines.jobs import queue_actions
+from machines.jobs.groups import GroupFigures
 from machines.people.actor import Actor
 from machines.statistics.series import recent_times
 
-from .forms import PURGED, HandledForm, LimitForm, PurgeForm, ReasonForm
+from .forms import PURGED, GroupLimitForm, HandledForm, LimitForm, PurgeForm, ReasonForm
 
 SIZE = 50  # jobs on a page
 Posted = Mapping[str, Any] | None
@@ -61,11 +62,13 @@ def make_failure(act: Action, error: errors.SignalboxError | None = None) -> Fai
 
 @dataclass(frozen=True, slots=True)
 class QueueActions:
-    """Makes the actions of one queue. ``back``: hidden fields to return by; ``id``: the prefix of their forms' ids."""
+    """Makes the actions of one queue, or of a group of it. ``back``: hidden fields to return by; ``id``: the prefix of
+    their forms' ids."""
 
     of: Figures
     back: tuple[tuple[str, str], ...] = ()
     id: str = "act"
+    group: GroupFigures | None = None
 
     def make(self, name: str, place: str = "", posted: Posted = None) -> Action:
         """Make an action by its name. ``place``: of the jobs to purge; empty for any."""
@@ -86,20 +89,31 @@ class QueueActions:
         return [self.make(name, place) for name in (["move", "purge"] if place == "delayed" else ["purge"])]
 
     def pause(self, posted: Posted = None) -> Action:
-        about = "Workers take no jobs from this queue until it is resumed. Running jobs finish; new jobs can be added."
-        return self._plain("pause", "Pause queue", about, posted)
+        about = f"Workers take no jobs from {self._subject} until it is resumed."
+        about += " Running jobs finish; new jobs can be added."
+        return self._plain("pause", "Pause" if self.group else "Pause queue", about, posted)
 
     def resume(self, posted: Posted = None) -> Action:
-        return self._plain("resume", "Resume queue", "Workers take jobs from this queue again.", posted)
+        about = f"Workers take jobs from {self._subject} again."
+        return self._plain("resume", "Resume" if self.group else "Resume queue", about, posted)
+
+    @property
+    def _subject(self) -> str:
+        return f"the group {self.group.name}" if self.group else "this queue"
 
     def move(self, posted: Posted = None) -> Action:
         return self._plain("move", "Run all delayed jobs now", "All delayed jobs become ready at once.", posted)
 
     def limit(self, posted: Posted = None) -> Action:
-        about = "Apply across all workers and override the definition."
-        now = {"concurrency": self.of.stats.concurrency, "rate": self.of.stats.rate}
-        form = LimitForm(posted, id=f"{self.id}-limit", initial=now)
+        about = f"Limits of {self._subject} apply across all workers and override the definition."
+        held = self.group or self.of.stats
+        form = LimitForm(posted, id=f"{self.id}-limit", initial={"concurrency": held.concurrency, "rate": held.rate})
         return self._act("limit", "Set limits", about, form)
+
+    def limit_group(self) -> Action:
+        """Make the action that asks for the group."""
+        about = "Apply across all workers and override the definition, also before the group has jobs."
+        return self._act("limit", "Limit a group", about, GroupLimitForm(id=f"{self.id}-group"))
 
     def purge(self, posted: Posted = None, place: str = "") -> Action:
         depth = self.of.stats.depth
@@ -113,8 +127,16 @@ class QueueActions:
 
     def _act(self, name: str, label: str, about: str, form: ReasonForm, *, danger: bool = False) -> Action:
         url = find_page_address(f"signalbox:queue-{name}", self.of.machine, self.of.queue)
-        back = tuple((field, value) for field, value in self.back if field not in form.fields)
-        return Action(name, label, about, url, form, f"{self.id}-{name}", danger, back)
+        named = (("group", self.group.name),) if self.group else ()
+        back = tuple((field, value) for field, value in self.back + named if field not in form.fields)
+        return Action(name, label, about, url, form, form.auto_id.removesuffix("-%s"), danger, back)
+
+
+def list_group_actions(of: QueueActions) -> list[Action]:
+    """List the actions on a group; none on the jobs without one."""
+    if of.group is None:
+        return []
+    return [of.resume() if of.group.paused else of.pause(), of.limit()]
 
 
 JOB_ACTIONS = {

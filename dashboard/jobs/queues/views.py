@@ -12,18 +12,22 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryD
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from pydantic import Field
 
 from dashboard.shared import charts
 from dashboard.shared.counts import Figures, name_topic
 from dashboard.shared.errors.pages import bad_request
-from dashboard.shared.form_views import answer_form
+from dashboard.shared.form_views import answer_form, go_back
+from dashboard.shared.list_pages import ListLinks, Terms
 from dashboard.shared.permissions import View, allows, require, scope_of
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.catalog import builtin_machines
 from machines.catalog.queries import count_missing
 from machines.engine import errors
+from machines.jobs import groups
 from machines.jobs import queue_actions as queues
+from machines.jobs.groups import GroupFigures
 from machines.people.actor import Actor
 from machines.statistics.series import recent_times
 
@@ -31,6 +35,7 @@ from . import presenters
 from .presenters import SIZE, Action, FailedAction, JobPage, QueueActions, find_job_page, read_figures
 
 PER_PAGE = 60  # queues of one page
+OF_GROUP = ("pause", "resume", "limit")
 
 
 @require("view")
@@ -114,6 +119,33 @@ def show_charts(request: HttpRequest, machine: str, queue: str) -> JsonResponse:
     return JsonResponse(charts.of_queue(request, machine, queue).as_dict())
 
 
+class GroupTerms(Terms):
+    order: groups.Order = "depth"
+    page: int = Field(1, ge=1, le=10**6)
+
+
+@require("view")
+def show_groups(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
+    terms, actor = GroupTerms.of_page(request), Actor.of(request)
+    figures, found = read_figures(actor, machine, queue), groups.list_groups(actor, machine, queue, order=terms.order)
+    page = Paginator(found.items, SIZE).get_page(terms.page)
+    may, back = allows(request.user, "operate", machine), (("next", request.get_full_path()),)
+    makers = [QueueActions(figures, back, f"group-{n}", one if one.name else None) for n, one in enumerate(page)]
+    acts = [presenters.list_group_actions(one) if may and not found.hidden else [] for one in makers]
+    context = {
+        "section": "queues",
+        "figures": figures,
+        "found": found,
+        "page": page,
+        "rows": list(zip(page, acts, strict=True)),
+        "tabs": ListLinks("queue-groups", machine, queue, order=terms.order).tabs("order", ORDERS),
+        "add": QueueActions(figures, back).limit_group() if may else None,
+    }
+    return render_page(request, "signalbox/queues/groups.html", context)
+
+
+ORDERS = [("depth", "Most jobs"), ("age", "Longest wait"), ("rate", "Most new jobs")]
+
 ActionFunction = Callable[[Actor, Figures, dict[str, Any]], str]
 """Does the action, and returns its result as text."""
 
@@ -133,7 +165,8 @@ def _run_action(request: HttpRequest, machine: str, queue: str, name: str, done:
     if not act.form.is_valid():
         return queue_page(request, figures, request.POST, presenters.make_failure(act))
     try:
-        message = done(Actor.of(request), figures, act.form.cleaned_data)
+        group = {"group": request.POST["group"]} if request.POST.get("group") and name in OF_GROUP else {}
+        message = done(Actor.of(request), figures, act.form.cleaned_data | group)
     except errors.Miscounted as error:
         return _answer_miscount(request, machine, queue, error)
     except errors.BadInput as error:
@@ -144,8 +177,9 @@ def _run_action(request: HttpRequest, machine: str, queue: str, name: str, done:
 
 def _make_action(figures: Figures, name: str, request: HttpRequest, *, fresh: bool = False) -> Action:
     post = request.POST
-    back = tuple((field, post[field]) for field in ("place", "page") if field in post)
-    return QueueActions(figures, back, "again").make(name, post.get("place", ""), None if fresh else post)
+    back = tuple((field, post[field]) for field in ("place", "page", "next") if field in post)
+    group = GroupFigures(post["group"]) if post.get("group") and name in OF_GROUP else None
+    return QueueActions(figures, back, "again", group).make(name, post.get("place", ""), None if fresh else post)
 
 
 def _answer_miscount(request: HttpRequest, machine: str, queue: str, error: errors.Miscounted) -> HttpResponse:
@@ -164,21 +198,30 @@ def _answer_miscount(request: HttpRequest, machine: str, queue: str, error: erro
 def _back(request: HttpRequest, figures: Figures) -> HttpResponse:
     if request.POST.get("back") == "queues":
         return redirect("signalbox:queues")
+    if "next" in request.POST:
+        return go_back(request, "queue", figures.machine, figures.queue)
     spot = find_job_page(figures, request.POST)
     return redirect(spot.url() if spot else "signalbox:queues")
 
 
 def _pause(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
-    queues.pause(actor, of.machine, of.queue, reason=given["reason"])
-    return f"{of.queue} paused: workers take no jobs from it until it is resumed"
+    queues.pause(actor, of.machine, of.queue, **given)
+    return f"{_name(of, given)} paused: workers take no jobs from it until it is resumed"
 
 
 def _resume(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
-    queues.resume(actor, of.machine, of.queue, reason=given["reason"])
-    return f"{of.queue} resumed"
+    queues.resume(actor, of.machine, of.queue, **given)
+    return f"{_name(of, given)} resumed"
+
+
+def _name(of: Figures, given: dict[str, Any]) -> str:
+    return f"Group {given['group']} of {of.queue}" if "group" in given else of.queue
 
 
 def _limit(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    if "group" in given:
+        queues.limit_group(actor, of.machine, of.queue, **given)
+        return f"{_name(of, given)}: limits set"
     after = queues.limit(actor, of.machine, of.queue, **given)
     return f"{of.queue}: {_describe_limits(after.concurrency, after.rate)}"
 

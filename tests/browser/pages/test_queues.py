@@ -177,3 +177,26 @@ def test_without_script_a_queue_is_paused_and_purged_all_the_same(as_, engine, d
     page.get_by_role("button", name="Purge all dead jobs", exact=True).click()
     expect(page.get_by_text("3 dead jobs of start purged")).to_be_visible()
     expect(page.locator("[data-total='enqueued']")).to_have_text("3")
+
+
+def test_a_group_is_limited_and_paused_from_the_list_of_groups(supervisor, engine, dead):
+    for group, number in (("acme", 300), ("beta", 2)):
+        items = [{"machine": dead, "src": "work", "queue": "start", "group": group} for _ in range(number)]
+        engine.enqueue_many(items)
+    page = supervisor
+    page.goto(QUEUE)
+    page.get_by_role("link", name="Groups").click()
+    first = page.locator("tbody tr").first
+    expect(first).to_contain_text("acme")
+    first.get_by_role("button", name="Set limits…").click()
+    sheet = page.locator(":popover-open")
+    sheet.get_by_label("max concurrent jobs").fill("2")
+    sheet.get_by_label("rate").fill("5/s burst 20")
+    sheet.get_by_label("reason").fill("their own wish")
+    sheet.get_by_role("button", name="Set limits").click()
+    expect(first).to_contain_text("2 at a time and 5/s burst 20")
+    first.get_by_role("button", name="Pause…").click()
+    sheet.get_by_label("reason").fill("no money")
+    sheet.get_by_role("button", name="Pause", exact=True).click()
+    expect(first).to_contain_text("by sue: no money")
+    assert {job.group for job in engine.take(dead, "start", "w", count=50)} == {"beta"}

@@ -44,6 +44,7 @@ MISSING = [
     ("webhook-redeliver", {"id": 7, "delivery": 99}),
     ("queue", {"machine": "new_device", "queue": "nothing"}),
     ("queue-charts", {"machine": "new_device", "queue": "nothing"}),
+    ("queue-groups", {"machine": "new_device", "queue": "nothing"}),
     ("machine-charts", {"machine": "nothing"}),
     ("queue", {"machine": "nothing", "queue": "todo"}),
     ("queue-pause", {"machine": "new_device", "queue": "nothing"}),

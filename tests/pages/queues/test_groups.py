@@ -1,0 +1,86 @@
+"""The groups of a queue: their figures, and the limits and pauses that operators set."""
+
+import pytest
+
+from machines.models import AuditEntry
+from tests.engine.builders import NOW, door, publish
+from tests.pages.reading import read
+
+GROUPS = "/queues/door/work/groups/"
+LIMIT = {"concurrency": "2", "rate": "5/s burst 20", "reason": "their own wish", "next": f"{GROUPS}?order=age"}
+
+
+@pytest.fixture
+def yard(engine):
+    publish(engine, door())
+    for group, count in ((None, 1), ("acme", 3), ("<b>", 2)):
+        put(engine, group, count)
+    return engine
+
+
+def put(engine, group, count):
+    engine.enqueue_many({"machine": "door", "src": "work", "now": NOW, "group": group} for _ in range(count))
+
+
+def rows(page):
+    return [[cell.text for cell in row.all("td")[:6]] for row in page.one("table").all("tr")[1:]]
+
+
+def names(page):
+    return [row.one("th").text for row in page.one("table").all("tr")[1:]]
+
+
+def test_the_deepest_group_comes_first_with_its_figures_and_limits(as_, yard):
+    yard.limit("door", "work", group="acme", concurrency=2, rate="5/s burst 20")
+    page = read(as_("viewer").get(GROUPS))
+    assert names(page) == ["acme", "<b>", "jobs without a group"]
+    assert rows(page)[0][0] == "3"
+    assert rows(page)[0][5] == "2 at a time and 5/s burst 20"
+    assert "3 groups, all ready jobs read." in page.one("main").text
+    assert not page.all("form", class_="act"), "a viewer changes nothing"
+
+
+def test_a_queue_without_jobs_says_where_groups_come_from(as_, yard):
+    yard.purge("door", "work", place="ready", actor="x", reason="none")
+    assert "No group has jobs here" in read(as_("viewer").get(GROUPS)).one("main").text
+
+
+def test_of_very_many_groups_a_page_shows_fifty(as_, yard):
+    yard.enqueue_many({"machine": "door", "src": "work", "group": f"g{number:03}"} for number in range(100))
+    client = as_("viewer")
+    page = read(client.get(f"{GROUPS}?order=rate"))
+    assert (len(names(page)), names(page)[0]) == (50, "g000")
+    assert len(names(read(client.get(f"{GROUPS}?page=3")))) == 3
+
+
+def test_an_operator_limits_pauses_and_resumes_a_group(as_, yard):
+    client = as_("supervisor")
+    answer = client.post("/queues/door/work/limit/", LIMIT | {"group": "acme"})
+    assert (answer.status_code, answer.url) == (302, LIMIT["next"])
+    client.post("/queues/door/work/pause/", {"group": "acme", "reason": "no money", "next": GROUPS})
+    page = read(client.get(GROUPS))
+    assert "paused" in rows(page)[0][5]
+    assert yard.stats("door")["work"].paused is None, "the queue itself goes on"
+    assert len(yard.take("door", "work", "w", count=10)) == 3
+    client.post("/queues/door/work/resume/", {"group": "acme", "reason": "paid", "next": GROUPS})
+    assert len(yard.take("door", "work", "w", count=10)) == 2
+    found = AuditEntry.objects.order_by("pk").values_list("action", "detail")
+    assert [(action, detail["group"]) for action, detail in found if action.startswith("queue.")] == [
+        ("queue.limit", "acme"), ("queue.pause", "acme"), ("queue.resume", "acme"),
+    ]  # fmt: skip
+
+
+def test_a_wrong_rate_of_a_group_is_shown_and_kept_for_the_next_try(as_, yard):
+    answer = as_("supervisor").post("/queues/door/work/limit/", LIMIT | {"group": "acme", "rate": "often"})
+    assert answer.status_code == 400
+    form = read(answer).one("section", id="turned").one("form")
+    sent = {field["name"]: field["value"] for field in form.all("input") if "value" in field.attributes}
+    assert (sent["group"], sent["rate"], sent["next"]) == ("acme", "often", LIMIT["next"])
+
+
+def test_a_group_is_limited_before_it_has_jobs(as_, yard):
+    client = as_("supervisor")
+    asked = [form.all("input", name="group") for form in read(client.get(GROUPS)).all("form", class_="act")]
+    assert [field["type"] for (field,) in asked].count("text") == 1
+    client.post("/queues/door/work/limit/", LIMIT | {"group": "new"})
+    assert "new" in names(read(client.get(GROUPS)))
