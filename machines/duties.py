@@ -18,6 +18,7 @@ from machines.connections import get_engine
 from machines.engine import Engine, Rollout
 from machines.failures import digest as error_digest
 from machines.failures import duties as failures
+from machines.insight.ingestion import InsightDuty
 from machines.integrations.attached.duty import ReconcileDuty
 from machines.integrations.binding.outbox import OutboxSender
 from machines.integrations.binding.projection import Projection
@@ -50,6 +51,7 @@ DUTIES: Mapping[str, str] = MappingProxyType(
         "failures": "groups dead jobs for the error inbox",
         "growth": "finishes moves between partitions that a killed `machine repartition` has left half done",
         "indexer": "builds new data indexes",
+        "insight": "adds new steps to the facts of insight",
         "layout": "moves the data layout to that of this release",
         "mender": "checks all jobs and repairs damaged ones",
         "plans": "records the outcome of migrations",
@@ -96,6 +98,7 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
         "error digest": DatabaseDuty(error_digest.send_due, pause=60.0, message="the error digest cannot be made: %s"),
         "failure actions": failures.PacedActions(engine),
         "failures": failures.FailureFollower(engine),
+        "insight": InsightDuty(engine),
         "plans": DatabaseDuty(plans.keep_outcomes, pause=30.0, message="outcomes of plans cannot be recorded: %s"),
         "retention": RetentionDuty(engine),
         "rollouts": RolloutGuard(engine, report_stopped),

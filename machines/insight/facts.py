@@ -88,6 +88,15 @@ class Case:
             for row, of in zip(rows, versions, strict=True)
         ]
 
+    def close(self, revision: int, state: str, entered: int) -> None:
+        """Count steps as lost that the history does not have up to a revision, after the last that it has."""
+        if self.revision < revision:
+            self.lost += revision - self.revision
+            self.path.append(GAP)
+            self._enter(state)
+            self.first, self.last, self.entered = self.first or entered, entered, entered
+            self.revision, self.state = revision, state
+
     def _add(self, entry: Sequence[Any]) -> Row:
         revision, at, event, state, transitions, actor = entry[:6]
         text = ", ".join(state) if isinstance(state, list) else state

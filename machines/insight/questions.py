@@ -6,26 +6,42 @@ checks whether the asker may see them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .errors import BadSearch
 from .records import (
+    Bottleneck,
+    Bottlenecks,
     Bucket,
+    Conformance,
+    Deviation,
+    Drift,
     Duration,
     Durations,
     Extent,
+    Funnel,
+    FunnelStage,
+    InstancePage,
     Path,
     Paths,
+    People,
+    PersonFigure,
     Search,
+    ServiceLevel,
+    ServiceLevels,
     Spread,
     StateFigure,
     TransitionFigure,
 )
+from .rules import Rules
 from .selection import Selection, select
 from .store import Store, get_store
 
 MOST_PATHS = 20
 SPREAD = "count({0}), quantile_disc({0}, [0.5, 0.95, 0.99]), sum({0})"
+STAYS = "FROM {chosen_steps} WHERE source <> target AND source <> '' AND waited IS NOT NULL"
+MEASURES = ("actor", "queue", "handler", "kind")
 STEPS_IN_BUCKETS = 4  # buckets for each power of ten
 
 
@@ -104,13 +120,12 @@ def durations(search: Search, *, store: Store | None = None) -> Durations:
     """Answer how long stays in each state were, as distributions."""
     chosen = select(search, store or get_store())
     step = f"greatest(-1, floor(log10(greatest(waited, 0.1)) * {STEPS_IN_BUCKETS}))"
-    stays = "FROM {chosen_steps} WHERE source <> target AND source <> '' AND waited IS NOT NULL"
     buckets: dict[str, list[Bucket]] = {}
     for state, index, count in chosen.ask(
-        f"SELECT source, {step}::INTEGER AS b, count(*) {stays} GROUP BY ALL ORDER BY 1, 2"
+        f"SELECT source, {step}::INTEGER AS b, count(*) {STAYS} GROUP BY ALL ORDER BY 1, 2"
     ):
         buckets.setdefault(state, []).append(Bucket(_edge(index), _edge(index + 1), count))
-    rows = chosen.ask(f"SELECT source, {SPREAD.format('waited')} {stays} GROUP BY source ORDER BY sum(waited) DESC, 1")
+    rows = chosen.ask(f"SELECT source, {SPREAD.format('waited')} {STAYS} GROUP BY source ORDER BY sum(waited) DESC, 1")
     found = (Duration(state, make_spread(spread), tuple(buckets[state])) for state, *spread in rows)
     return Durations(chosen.extent(), tuple(found))
 
@@ -129,3 +144,172 @@ def make_spread(found: Sequence[Any] | None) -> Spread:
         return Spread()
     count, (p50, p95, p99), total = found
     return Spread(count, p50, p95, p99, int(total))
+
+
+def funnel(search: Search, states: Sequence[str], within: int | None = None, *, store: Store | None = None) -> Funnel:
+    """Answer how many reach these states one after the other; ``within``: ms from the first to the last. Of each the
+    first entry after the state before counts."""
+    if len(states) < 2 or len(set(states)) < len(states):
+        raise BadSearch("a funnel has two states or more, each once")
+    chosen = select(search, store or get_store())
+    parts = [
+        "e AS MATERIALIZED (SELECT n, target, min(ms) AS ms FROM {chosen_steps} WHERE target = ? "
+        "AND (source <> target OR event = '(create)') GROUP BY ALL)"
+    ]
+    for index in range(1, len(states)):
+        limit = " AND s.ms <= b.begin + ?" if within is not None else ""
+        before = "(SELECT n, ms, ms AS begin FROM e)" if index == 1 else f"e{index - 1}"
+        parts.append(
+            f"e{index} AS MATERIALIZED (SELECT b.n, min(s.ms) AS ms, any_value(b.begin) AS begin, "
+            f"min(s.ms) - any_value(b.ms) AS wait FROM {before} b JOIN {{steps}} s ON s.n = b.n AND s.ms >= b.ms "
+            f"WHERE s.target = ? AND s.source <> s.target{limit} GROUP BY b.n)"
+        )
+    rows = " UNION ALL ".join(
+        f"SELECT {index}, count(*), {SPREAD.format('wait')} FROM e{index}" for index in range(1, len(states))
+    )
+    values: list[Any] = [states[0]]
+    for state in states[1:]:
+        values += [state] if within is None else [state, within]
+    sql = f"WITH {', '.join(parts)} SELECT 0, count(*), 0, NULL, 0 FROM e UNION ALL {rows} ORDER BY 1"
+    found = chosen.ask(sql, *values)
+    stages: list[FunnelStage] = []
+    for (_, count, *spread), state in zip(found, states, strict=True):
+        first, previous = (stages[0].instances, stages[-1].instances) if stages else (count, count)
+        stages.append(FunnelStage(state, count, divide(count, first), divide(count, previous), make_spread(spread)))
+    return Funnel(chosen.extent(), within, tuple(stages))
+
+
+def bottlenecks(search: Search, *, now: int | None = None, store: Store | None = None) -> Bottlenecks:
+    """Answer where instances spend their time: stays that ended, and those that last, up to ``now`` (ms)."""
+    chosen = select(search, store or get_store())
+    stays = {row[0]: row[1:] for row in chosen.ask(f"SELECT source, {SPREAD.format('waited')} {STAYS} GROUP BY source")}
+    at = chosen.manifest.read_up_to if now is None else now
+    waiting = {
+        state: (count, int(total))
+        for state, count, total in chosen.ask(
+            "SELECT state, count(*), sum(greatest(0, ? - entered)) FROM {chosen_instances} WHERE NOT ended GROUP BY 1",
+            before=(at,),
+        )
+    }
+    rows = []
+    for state in {*stays, *waiting}:
+        stay, (count, open_) = make_spread(stays.get(state)), waiting.get(state, (0, 0))
+        rows.append((state, stay.total + open_, count, stay))
+    whole = sum(row[1] for row in rows)
+    found = [Bottleneck(state, total, divide(total, whole), count, stay) for state, total, count, stay in rows]
+    return Bottlenecks(chosen.extent(), tuple(sorted(found, key=lambda one: (-one.total, one.state))))
+
+
+def people(search: Search, by: str = "actor", *, most: int = 200, store: Store | None = None) -> People:
+    """Answer who or what takes the steps and how long these waited before: ``by`` is actor, queue, handler or kind."""
+    if by not in MEASURES:
+        raise BadSearch(f"there is no measure {by!r}; there are {', '.join(MEASURES)}")
+    chosen = select(search, store or get_store())
+    rows = chosen.ask(
+        f"SELECT {by}, count(*), count(DISTINCT n), count(*) FILTER (kind = 'job failed'), {SPREAD.format('waited')} "
+        f"FROM {{chosen_steps}} WHERE {by} <> '' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?",
+        most,
+    )
+    found = (PersonFigure(name, steps, n, failed, make_spread(spread)) for name, steps, n, failed, *spread in rows)
+    return People(chosen.extent(), by, tuple(found))
+
+
+def service_levels(
+    search: Search, limits: Mapping[str, int], *, now: int | None = None, store: Store | None = None
+) -> ServiceLevels:
+    """Answer how many stays in each state were, or are, longer than a limit in ms."""
+    chosen = select(search, store or get_store())
+    at = chosen.manifest.read_up_to if now is None else now
+    found = []
+    for state, limit in limits.items():
+        if limit < 0:
+            raise BadSearch(f"the limit of {state} is below 0")
+        ((stays, missed),) = chosen.ask(
+            f"SELECT count(*), count(*) FILTER (waited > ?) {STAYS} AND source = ?", state, before=(limit,)
+        )
+        ((late,),) = chosen.ask(
+            "SELECT count(*) FROM {chosen_instances} WHERE state = ? AND NOT ended AND ? - entered > ?",
+            state, at, limit,
+        )  # fmt: skip
+        found.append(ServiceLevel(state, limit, stays, missed, divide(missed, stays), late))
+    return ServiceLevels(chosen.extent(), tuple(found))
+
+
+def list_instances(
+    search: Search, *, state: str = "", transition: tuple[str, str, str] | None = None,
+    path: Sequence[str] | None = None, limit: int = 100, after: str = "", store: Store | None = None,
+) -> InstancePage:  # fmt: skip
+    """List the instances behind a figure: those that were in a state, took a transition (source, target, event), or
+    went a path. Without any of these, all of the search."""
+    chosen = select(search, store or get_store())
+    terms, values = ["true"], list[Any]()
+    if state:
+        terms.append("list_contains(string_split(visited, chr(9)), ?)")
+        values.append(state)
+    if transition is not None:
+        terms.append("n IN (SELECT n FROM {steps} WHERE source = ? AND target = ? AND event = ?)")
+        values += transition
+    if path is not None:
+        terms.append("path = ?")
+        values.append("\t".join(path))
+    where = f"FROM {{chosen_instances}} WHERE {' AND '.join(terms)}"
+    ((total,),) = chosen.ask(f"SELECT count(*) {where}", *values)
+    rows = chosen.ask(
+        f"SELECT DISTINCT instance {where} AND instance > ? ORDER BY 1 LIMIT ?", *values, after, limit + 1
+    )
+    ids = tuple(id for (id,) in rows[:limit])
+    return InstancePage(total, ids, ids[-1] if len(rows) > limit else "")
+
+
+def drift(
+    search: Search, state: str, quantile: float, window: int, *, now: int | None = None, store: Store | None = None
+) -> Drift:
+    """Compare a quantile of the stays in a state that ended in the latest ``window`` (ms) with those of the window
+    before. The input of an alarm such as *p95 of Paying over 2 x last week*."""
+    if not 0 < quantile < 1 or window <= 0:
+        raise BadSearch("a quantile lies between 0 and 1, and a window is longer than 0 ms")
+    chosen = select(search, store or get_store())
+    at = chosen.manifest.read_up_to if now is None else now
+    rows = chosen.ask(
+        f"SELECT ms > ?, count(*), quantile_disc(waited, {float(quantile)}) {STAYS} "
+        "AND source = ? AND ms > ? AND ms <= ? GROUP BY 1",
+        state, at - 2 * window, at, before=(at - window,),
+    )  # fmt: skip
+    found = {is_latest: (count, value) for is_latest, count, value in rows}
+    (count, value), (count_before, value_before) = found.get(True, (0, 0)), found.get(False, (0, 0))
+    return Drift(state, value, value_before, count, count_before)
+
+
+def conformance(
+    search: Search, load: Callable[[int], Mapping[str, Any] | None], *, most: int = 100, store: Store | None = None
+) -> Conformance:
+    """Answer which steps the definition of their version does not have. ``load``: returns the definition of a version,
+    None where it is gone. A step of the engine itself, such as a repair, is no deviation."""
+    chosen = select(search, store or get_store())
+    rows = chosen.ask(
+        "SELECT version, source, target, event, count(*), min(n) FROM {chosen_steps} "
+        "WHERE event NOT LIKE '(%' GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2, 3, 4"
+    )
+    models: dict[int, Rules | None] = {}
+    wrong, unchecked = [], 0
+    for version, source, target, event, count, n in rows:
+        if version not in models:
+            definition = load(version)
+            models[version] = None if definition is None else Rules.of(definition)
+        rules = models[version]
+        if rules is None or not source or ", " in source or ", " in target:
+            unchecked += count
+        elif not rules.allows(source, target, event):
+            wrong.append((version, source, target, event, count, n))
+    extent, deviating, names = chosen.extent(), 0, dict[int, str]()
+    if wrong:
+        rule = " OR ".join(["(version = ? AND source = ? AND target = ? AND event = ?)"] * len(wrong))
+        ((deviating,),) = chosen.ask(
+            f"SELECT count(DISTINCT n) FROM {{chosen_steps}} WHERE {rule}", *(word for one in wrong for word in one[:4])
+        )
+        names = dict(
+            chosen.ask("SELECT n, instance FROM {chosen_instances} WHERE list_contains(?::INTEGER[], n)",
+                       [one[-1] for one in wrong])
+        )  # fmt: skip
+    deviations = tuple(Deviation(*one[:5], names.get(one[5], "")) for one in wrong[:most])
+    return Conformance(extent, extent.instances - deviating, unchecked, deviations)

@@ -248,7 +248,7 @@ class Store:
             kept = {name: since for name, since in new.old.items() if now - since < GRACE}
             if new != known or kept != known.old:
                 new = self._commit(machine, known, replace(new, old=kept))
-                self._clean(machine, new)
+                self._clean(machine, new, now)
         return new.steps != known.steps or new.deltas != known.deltas
 
     def _merge_steps(self, machine: str, known: Manifest, now: float) -> Manifest:
@@ -272,12 +272,12 @@ class Store:
         old = {**known.old, **dict.fromkeys([*known.deltas, *used.base], now)}
         return replace(known, base=merged, deltas={}, old=old) if is_large else replace(known, deltas=merged, old=old)
 
-    def _clean(self, machine: str, known: Manifest) -> None:
+    def _clean(self, machine: str, known: Manifest, now: float) -> None:
         """Remove files that the manifest does not name and that nobody writes any more."""
         named = {*known.steps, *known.base, *known.deltas, *known.old}
         for path in [*self.folder(machine).glob("*.parquet"), *self.folder(machine).glob("*.tmp")]:
             with suppress(FileNotFoundError):
-                if path.name not in named and time.time() - path.stat().st_mtime > GRACE:
+                if path.name not in named and now - path.stat().st_mtime > GRACE:
                     path.unlink()
 
     def erase(self, machine: str, instance: str) -> int:

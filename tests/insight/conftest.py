@@ -31,7 +31,7 @@ def tell(store: Store) -> Tell:
             at, entries, before = begin, [], ""
             for revision, (state, seconds) in enumerate(stops, start=1):
                 at += seconds * 1000
-                event = CREATE if revision == 1 else f"to {state}"
+                event = CREATE if revision == 1 else f"to.{state}"
                 entries.append(
                     [revision, at, event, state, f"{before}-{state}" if before else "", columns.get("actor", 0)]
                 )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from machines.insight import questions
+from machines.insight.comparison import compare, compare_shares, find_interval
+from machines.insight.errors import BadSearch
 from machines.insight.records import Search, Spread
 
 ALL = Search("order")
@@ -48,3 +52,96 @@ def test_durations_are_distributions(store, tell):
 def test_nothing_read_yet_is_an_answer(store):
     assert questions.paths(ALL, store=store).extent.read_up_to == 0
     assert questions.durations(ALL, store=store).states == ()
+
+
+def test_a_funnel_counts_who_reaches_states_in_order_and_in_time(store, tell):
+    tell({"a": SHORT, "b": LOOPED, "c": [("New", 0), ("Gone", 1)], "d": [("Sent", 0), ("New", 5)]})
+    found = questions.funnel(ALL, ["New", "Paid", "Sent"], store=store)
+    assert [stage.instances for stage in found.stages] == [4, 2, 2]
+    assert (found.stages[1].share, found.stages[2].of_previous, found.stages[2].wait.p95) == (0.5, 1.0, 75_000)
+    found = questions.funnel(ALL, ["New", "Paid", "Sent"], 40_000, store=store)
+    assert [stage.instances for stage in found.stages] == [4, 2, 1]
+    with pytest.raises(BadSearch):
+        questions.funnel(ALL, ["New"], store=store)
+
+
+def test_bottlenecks_add_up_stays_and_those_that_last(store, tell):
+    tell({"a": SHORT})
+    tell({"b": [("New", 0)]}, ended=False)
+    found = questions.bottlenecks(ALL, now=1_100_000, store=store)
+    assert [(one.state, one.total, one.waiting) for one in found.states] == [("New", 110_000, 1), ("Paid", 20_000, 0)]
+    assert found.states[0].share == 110 / 130
+
+
+def test_people_are_counted_by_what_is_asked(store, tell):
+    tell({"a": SHORT}, actor="ann")
+    tell({"b": SHORT, "c": SHORT}, actor="bob")
+    found = questions.people(ALL, store=store)
+    assert [(one.name, one.steps, one.instances) for one in found.rows] == [("bob", 6, 2), ("ann", 3, 1)]
+    assert [one.name for one in questions.people(ALL, "kind", store=store).rows] == ["person", "creation"]
+    with pytest.raises(BadSearch, match="no measure"):
+        questions.people(ALL, "n; DROP", store=store)
+
+
+def test_service_levels_count_stays_above_a_limit_and_instances_that_are_late(store, tell):
+    tell({"a": SHORT, "b": LOOPED})
+    tell({"c": [("New", 0), ("Paid", 1)]}, ended=False)
+    (found,) = questions.service_levels(ALL, {"Paid": 20_000}, now=1_030_000, store=store).levels
+    assert (found.stays, found.missed, found.late) == (3, 1, 1)
+
+
+def test_instances_behind_a_figure_match_it(store, tell):
+    tell({"a": SHORT, "b": SHORT, "c": LOOPED, "d": [("New", 0), ("Gone", 1)]})
+    found = questions.paths(ALL, store=store)
+    for state in found.states:
+        assert questions.list_instances(ALL, state=state.state, store=store).total == state.instances
+    for path in found.paths:
+        assert questions.list_instances(ALL, path=path.states, store=store).total == path.count
+    page = questions.list_instances(ALL, transition=("New", "Paid", "to.Paid"), limit=2, store=store)
+    assert (page.total, page.ids, page.after) == (3, ("a", "b"), "b")
+    assert questions.list_instances(ALL, transition=("New", "Paid", "to.Paid"), after="b", store=store).ids == ("c",)
+
+
+def test_drift_compares_the_latest_window_with_the_one_before(store, tell):
+    tell({"a": [("New", 0), ("Paid", 10)]}, begin=1_000_000)
+    tell({"b": [("New", 0), ("Paid", 50)]}, begin=1_050_000)
+    found = questions.drift(Search("order"), "New", 0.95, 60_000, now=1_100_000, store=store)
+    assert (found.now, found.before, found.count, found.count_before, found.ratio) == (50_000, 10_000, 1, 1, 5.0)
+
+
+def test_conformance_names_steps_that_the_definition_lacks(store, tell):
+    states = {
+        "New": {"on": {"to.Paid": "Paid"}},
+        "Paid": {"on": {"to.Sent": "Sent", "to.New": "Check"}},
+        "Check": {"always": [{"target": "New", "guard": "True"}]},
+        "Sent": {"type": "final"},
+    }
+    tell({"a": SHORT, "b": LOOPED, "c": [("New", 0), ("Gone", 1)]})
+    tell({"d": SHORT}, version=2)
+    found = questions.conformance(ALL, {1: {"id": "order", "initial": "New", "states": states}}.get, store=store)
+    assert [(one.source, one.target, one.event, one.count, one.example) for one in found.deviations] == [
+        ("New", "Gone", "to.Gone", 1, "c")
+    ]
+    assert (found.fitting, found.unchecked) == (3, 2)
+
+
+def test_a_comparison_says_what_is_noise(store, tell):
+    fast, slow = [("New", 0), ("Paid", 10)], [("New", 0), ("Gone", 99)]
+    tell({f"a{n}": fast if n % 10 else slow for n in range(200)})
+    tell({f"b{n}": fast if n % 2 else slow for n in range(200)}, version=2)
+    tell({f"c{n}": fast if n % 11 else slow for n in range(200)}, version=3)
+    one, two, three = (Search("order", versions=(n,)) for n in (1, 2, 3))
+    gone = next(d for d in compare(one, two, store=store).transitions if d.target == "Gone")
+    assert (gone.first, gone.second, gone.is_noise) == (0.1, 0.5, False)
+    assert gone.low < 0.4 < gone.high
+    assert all(d.is_noise for d in compare(one, three, store=store).transitions)
+    tell({f"d{n}": slow for n in range(200)}, version=4)
+    (time,) = compare(one, Search("order", versions=(4,)), store=store).times
+    assert (time.name, time.first, time.second, time.is_noise) == ("New", 10_000, 99_000, False)
+
+
+def test_intervals_are_those_of_the_literature():
+    """Newcombe 1998, table II, example a: 56/70 and 48/80; Wilson's interval of 81/263 from the same."""
+    assert find_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    found = compare_shares("a", (48, 80), (56, 70))
+    assert (found.low, found.high) == pytest.approx((0.0524, 0.3339), abs=5e-5)

@@ -1,0 +1,90 @@
+"""``python manage.py insight``: prints how instances of a machine went, where they waited, and how far they came."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from machines.engine.errors import SignalboxError
+from machines.insight import questions
+from machines.insight.records import Durations, Extent, Funnel, Paths, Search, Spread
+from machines.management.verbs import add_verb, add_verbs
+
+VERBS = {
+    "paths": "print the ways that instances took, with shares and times",
+    "funnel": "print how many instances reach states one after the other",
+    "durations": "print how long instances were in each state",
+}
+UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
+
+
+class Command(BaseCommand):
+    help = "Answers from the facts of insight: paths, funnel and durations of a machine's instances."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        verbs = add_verbs(parser)
+        for name, about in VERBS.items():
+            verb = add_verb(self, verbs, name, about)
+            verb.add_argument("machine", metavar="MACHINE")
+            if name == "funnel":
+                verb.add_argument("states", nargs="+", metavar="STATE")
+                verb.add_argument("--within", type=float, metavar="SECONDS", help="from the first state to the last")
+            verb.add_argument("--of-version", type=int, action="append", default=[], metavar="N")
+            verb.add_argument("--begin", type=int, metavar="MS", help="created at or after this time")
+            verb.add_argument("--end", type=int, metavar="MS", help="created before this time")
+            verb.add_argument("--where", action="append", default=[], metavar="FIELD=VALUE", help="of indexed data")
+            verb.add_argument("--tag", default="", help="in a state with this tag now")
+            verb.add_argument("--actor", default="", help="took part in a step")
+            verb.add_argument("--state", default="", help="in this state now")
+            verb.add_argument("--format", choices=("text", "json"), default="text")
+
+    def handle(self, *, verb: str, machine: str, **given: Any) -> None:
+        try:
+            where = tuple((name, value) for name, _, value in (one.partition("=") for one in given["where"]))
+            search = Search(
+                machine, tuple(given["of_version"]), given["begin"], given["end"], where, given["tag"], given["actor"],
+                given["state"],
+            )  # fmt: skip
+            if verb == "funnel":
+                within = None if given["within"] is None else round(given["within"] * 1000)
+                found: Paths | Funnel | Durations = questions.funnel(search, given["states"], within)
+            else:
+                found = questions.paths(search) if verb == "paths" else questions.durations(search)
+        except SignalboxError as error:
+            raise CommandError(f"{error} ({error.code})") from error
+        if given["format"] == "json":
+            self.stdout.write(json.dumps(found.as_dict(), indent=2, ensure_ascii=False))
+        else:
+            self.stdout.write("\n".join([describe_extent(found.extent), *describe(found)]))
+
+
+def describe_extent(extent: Extent) -> str:
+    lost = f", {extent.lost} steps lost: keep more by `history` in the definition" if extent.lost else ""
+    return f"{extent.instances} instances, {extent.steps} steps{lost}"
+
+
+def describe(found: Paths | Funnel | Durations) -> list[str]:
+    """Return the lines of an answer."""
+    if isinstance(found, Funnel):
+        return [f"{one.share:7.1%} {one.instances:9}  {one.state}  {describe_spread(one.wait)}" for one in found.stages]
+    if isinstance(found, Durations):
+        return [f"{one.state}  {describe_spread(one.stay)}" for one in found.states]
+    lines = [
+        f"{one.share:7.1%} {one.count:9}  {' > '.join(one.states)}"
+        f"{f', {one.loops} loops' if one.loops else ''}  {describe_spread(one.duration)}"
+        for one in found.paths
+    ]
+    return [*lines, f"{found.rest:17}  in {found.rest_paths} rarer paths"] if found.rest else lines
+
+
+def describe_spread(found: Spread) -> str:
+    if not found.count:
+        return ""
+    return f"p50 {describe_time(found.p50)}, p95 {describe_time(found.p95)}, p99 {describe_time(found.p99)}"
+
+
+def describe_time(ms: int) -> str:
+    return next((f"{ms / size:.3g} {unit}" for size, unit in UNITS if ms >= size), f"{ms} ms")

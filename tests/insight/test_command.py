@@ -1,0 +1,52 @@
+"""``manage.py insight`` prints what the questions answer."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from machines.insight.store import _open
+from tests.configuration import configure
+from tests.insight.test_questions import LOOPED, SHORT
+
+
+@pytest.fixture
+def call(settings, store):
+    configure(settings, INSIGHT=store.folder(""))
+    _open.cache_clear()
+
+    def called(*words: str) -> str:
+        out = io.StringIO()
+        call_command("insight", *words, stdout=out)
+        return out.getvalue()
+
+    return called
+
+
+def test_it_prints_paths(call, tell):
+    tell({"a": SHORT, "b": LOOPED})
+    assert call("paths", "order").splitlines() == [
+        "2 instances, 8 steps",
+        " 100.0%         2  New > Paid > Sent, 1 loops  p50 30 s, p95 1.42 min, p99 1.42 min",
+    ]
+
+
+def test_it_prints_a_funnel_and_durations(call, tell):
+    tell({"a": SHORT, "b": [("New", 0), ("Paid", 10)]})
+    assert call("funnel", "order", "New", "Sent", "--within", "60").splitlines()[1:] == [
+        " 100.0%         2  New  ",
+        "  50.0%         1  Sent  p50 30 s, p95 30 s, p99 30 s",
+    ]
+    assert call("durations", "order", "--where", "region=us").splitlines() == ["0 instances, 0 steps"]
+    assert json.loads(call("durations", "order", "--format", "json"))["states"][0]["state"] == "New"
+
+
+def test_a_wrong_question_or_no_folder_is_a_clear_error(call, settings):
+    with pytest.raises(CommandError, match=r"each once \(SB692\)"):
+        call("funnel", "order", "New", "New")
+    configure(settings, INSIGHT=None)
+    with pytest.raises(CommandError, match=r"insight is off: set .* \(SB690\)"):
+        call("paths", "order")

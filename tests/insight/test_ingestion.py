@@ -1,0 +1,204 @@
+"""The duty reads each step once, whatever ends it, and says what it could not read."""
+
+from __future__ import annotations
+
+import pytest
+
+from machines.insight import questions
+from machines.insight import store as module
+from machines.insight.errors import StoreUnavailable
+from machines.insight.ingestion import InsightDuty
+from machines.insight.records import GAP, Search
+from machines.insight.store import Store
+from machines.instances.archive.store import get_archive
+from machines.retention.duty import RetentionDuty
+from tests.retention.conftest import Restless
+
+DEFINITION = {
+    "id": "order", "initial": "New", "index": ["region", "email"], "history": 10,
+    "context": {
+        "type": "object",
+        "properties": {
+            "region": {"type": "string", "default": "eu"},
+            "email": {"type": "string", "default": "ann@example.org", "sensitive": True},
+        },
+    },
+    "states": {
+        "New": {"on": {"pay": "Paid", "look": {"actions": {"set": {"region": "event.region"}}}}},
+        "Paid": {"tags": ["busy"], "on": {"send": "Sent", "back": "New"}},
+        "Sent": {"type": "final"},
+    },
+}  # fmt: skip
+ALL = Search("order")
+
+
+@pytest.fixture
+def duty(engine, store, transactional_db) -> InsightDuty:
+    engine.publish(DEFINITION)
+    return InsightDuty(engine, store=store, share=Restless())
+
+
+def run(duty: InsightDuty) -> None:
+    while duty.once():
+        pass
+
+
+def look_at_all(store: Store) -> None:
+    """Have the next pass look at all instances."""
+    store.append("order", store.manifest("order"), [], [], swept=0)
+
+
+def read_steps(store: Store) -> list[tuple[str, int, str, str]]:
+    return store.ask(
+        "order",
+        "SELECT i.instance, s.revision, s.source, s.target FROM {steps} s JOIN {instances} i USING (n) ORDER BY ALL",
+    )  # fmt: skip
+
+
+def test_each_step_is_a_fact_once(engine, duty, store):
+    engine.create("order", "a", now=1_000)
+    engine.fire("order", "a", "pay", actor="ann", now=11_000)
+    run(duty)
+    engine.fire("order", "a", "send", now=31_000)
+    engine.create("order", "b")
+    look_at_all(store)
+    run(duty)
+    run(duty)
+    assert read_steps(store) == [
+        ("a", 1, "", "New"), ("a", 2, "New", "Paid"), ("a", 3, "Paid", "Sent"), ("b", 1, "", "New"),
+    ]  # fmt: skip
+    found = questions.paths(ALL, store=store)
+    assert {path.states: path.count for path in found.paths} == {("New", "Paid", "Sent"): 1, ("New",): 1}
+    assert [one.stay.p50 for one in found.states if one.state == "Paid"] == [20_000]
+
+
+def test_a_search_chooses_by_data_state_actor_and_tag(engine, duty, store):
+    engine.create("order", "a", {"region": "us"})
+    engine.create("order", "b")
+    engine.fire("order", "b", "pay", actor="ann")
+    run(duty)
+
+    def ids(**terms):
+        return questions.list_instances(Search("order", **terms), store=store).ids
+
+    assert ids() == ("a", "b")
+    assert ids(where=(("region", "us"),)) == ("a",)
+    assert ids(state="Paid") == ids(actor="ann") == ids(tag="busy") == ("b",)
+    assert ids(versions=(2,)) == ids(begin=4_000_000_000_000) == ()
+
+
+def test_sensitive_fields_are_no_facts(engine, duty, store):
+    engine.create("order", "a")
+    run(duty)
+    assert store.ask("order", "SELECT data FROM {instances}") == [('{"region": "eu"}',)]
+
+
+def test_steps_that_stay_in_their_state_are_found_by_a_look_at_all(engine, duty, store):
+    engine.create("order", "a", now=1_000)
+    run(duty)
+    engine.fire("order", "a", "look", {"region": "us"})
+    run(duty)
+    assert len(read_steps(store)) == 1
+    look_at_all(store)
+    run(duty)
+    assert read_steps(store)[-1] == ("a", 2, "New", "New")
+
+
+def test_trimmed_steps_are_counted_as_lost(engine, duty, store):
+    engine.create("order", "a")
+    for _ in range(60):
+        engine.fire("order", "a", "pay")
+        engine.fire("order", "a", "back")
+    run(duty)
+    extent = questions.paths(ALL, store=store).extent
+    assert (extent.steps + extent.lost, extent.lost > 0) == (121, True)
+    assert store.manifest("order").lost == extent.lost
+    assert questions.paths(ALL, store=store).paths[0].states[0] == GAP
+
+
+def test_what_retention_took_away_comes_from_the_archive(engine, duty, store):
+    engine.publish({**DEFINITION, "retain": "1s"})
+    engine.create("order", "a", now=1_000)
+    engine.fire("order", "a", "pay", now=2_000)
+    engine.fire("order", "a", "send", now=3_000)
+    retention = RetentionDuty(engine, share=Restless())
+    while retention.once():
+        pass
+    assert get_archive().find("order", "a") is not None
+    run(duty)
+    run(duty)
+    assert [step[1] for step in read_steps(store)] == [1, 2, 3]
+
+
+def test_an_id_that_is_used_again_is_another_instance(engine, duty, store):
+    engine.create("order", "a", now=1_000)
+    run(duty)
+    engine.delete("order", "a", reason="again")
+    engine.create("order", "a")
+    run(duty)
+    assert questions.paths(ALL, store=store).extent.instances == 2
+
+
+@pytest.mark.parametrize("moment", ["files", "manifest"])
+def test_a_kill_between_files_and_manifest_loses_and_doubles_nothing(engine, duty, store, monkeypatch, moment):
+    for number in range(5):
+        engine.create("order", f"i{number}")
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_commit", die) if moment == "files" else patch.setattr(module, "_sync", die)
+        with pytest.raises(KeyboardInterrupt):
+            run(duty)
+    run(InsightDuty(engine, store=store, share=Restless()))
+    assert len(read_steps(store)) == len(set(read_steps(store))) == 5
+
+
+def test_a_store_that_is_away_is_reported_once_and_the_duty_goes_on(engine, duty, store, caplog):
+    engine.create("order", "a")
+    store.folder("order").parent.write_text("a file stands where the folder should be")
+    run(duty)
+    run(duty)
+    assert len([record for record in caplog.records if "goes on by itself" in record.message]) == 1
+    store.folder("order").parent.unlink()
+    run(duty)
+    assert len(read_steps(store)) == 1
+
+
+def test_a_damaged_or_foreign_file_is_a_clear_error(engine, duty, store):
+    engine.create("order", "a")
+    run(duty)
+    file = next(store.folder("order").glob("steps-*.parquet"))
+    kept = file.read_bytes()
+    file.write_bytes(b"PAR1 no parquet")
+    with pytest.raises(StoreUnavailable, match="cannot be read") as caught:
+        questions.paths(ALL, store=store)
+    assert caught.value.code == "SB691"
+    file.write_bytes(kept)
+    (store.folder("order") / "manifest.json").write_text('{"format": 9}')
+    with pytest.raises(StoreUnavailable, match="of format 9"):
+        questions.paths(ALL, store=store)
+
+
+def test_small_files_are_merged_and_readers_of_an_older_manifest_go_on(engine, duty, store):
+    before = None
+    for number in range(20):
+        engine.create("order", f"i{number:02}")
+        run(duty)
+        before = before or store.manifest("order")
+    after = store.manifest("order")
+    assert len(after.steps) < 10
+    assert after.count == 20
+    assert store.ask("order", "SELECT count(*) FROM {steps}", manifest=before) == [(1,)]
+    assert store.ask("order", "SELECT count(*), count(DISTINCT n) FROM {instances}") == [(20, 20)]
+    store.compact("order", now=4e9)
+    assert len(list(store.folder("order").glob("*.parquet"))) == len({*after.steps, *after.deltas, *after.base})
+
+
+def test_erasing_leaves_no_fact_of_an_instance(engine, duty, store):
+    engine.create("order", "a")
+    engine.create("order", "b")
+    run(duty)
+    assert store.erase("order", "a") == 1
+    assert [step[0] for step in read_steps(store)] == ["b"]
