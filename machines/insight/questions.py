@@ -6,10 +6,12 @@ checks whether the asker may see them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .errors import BadSearch
+from .facts import CREATE, Row
 from .records import (
     Bottleneck,
     Bottlenecks,
@@ -49,53 +51,56 @@ def paths(search: Search, *, most: int = MOST_PATHS, store: Store | None = None)
     """Answer how instances went: each state and transition, and the commonest ``most`` paths."""
     chosen = select(search, store or get_store())
     extent = chosen.extent()
-    stays = {
-        source: spread
-        for source, *spread in chosen.ask(f"SELECT source, {SPREAD.format('waited')} FROM {{chosen_steps}} "
-            "WHERE source <> target AND source <> '' GROUP BY source")
-    }  # fmt: skip
+    stays = {row[0]: row[1:] for row in chosen.ask(f"SELECT source, {SPREAD.format('waited')} {STAYS} GROUP BY source")}
+    steps = chosen.ask(
+        f"SELECT source, target, event, count(*), {SPREAD.format('waited')} FROM {{chosen_steps}} "
+        "GROUP BY source, target, event ORDER BY 4 DESC, 1, 2, 3"
+    )
     return Paths(
         extent,
-        tuple(_list_states(chosen, extent, stays)),
-        tuple(_list_transitions(chosen)),
+        tuple(_list_states(chosen, extent, stays, steps)),
+        tuple(_list_transitions(chosen, steps)),
         *_list_paths(chosen, extent, most),
     )
 
 
-def _list_states(chosen: Selection, extent: Extent, stays: dict[str, Sequence[Any]]) -> list[StateFigure]:
+def _list_states(
+    chosen: Selection, extent: Extent, stays: Mapping[str, Row], steps: Sequence[Row]
+) -> list[StateFigure]:
+    entries: Counter[str] = Counter()
+    for source, target, event, count, *_ in steps:
+        entries[target] += count if source != target or event == CREATE else 0
     rows = chosen.ask(
-        "WITH entries AS (SELECT target AS state, count(*) AS entries FROM {chosen_steps} "
-        "WHERE source <> target OR event = '(create)' GROUP BY target), "
-        "visits AS (SELECT unnest(string_split(visited, chr(9))) AS state, count(*) AS instances "
+        "WITH visits AS (SELECT unnest(string_split(visited, chr(9))) AS state, count(*) AS instances "
         "FROM {chosen_instances} GROUP BY 1), "
         "here AS (SELECT state, count(*) AS here FROM {chosen_instances} GROUP BY state) "
-        "SELECT state, coalesce(instances, 0), coalesce(entries, 0), coalesce(here, 0) FROM visits "
-        "FULL JOIN entries USING (state) FULL JOIN here USING (state) ORDER BY 2 DESC, 1"
+        "SELECT state, instances, coalesce(here, 0) FROM visits LEFT JOIN here USING (state) ORDER BY 2 DESC, 1"
     )
     return [
-        StateFigure(state, instances, divide(instances, extent.instances), entries, here, make_spread(stays.get(state)))
-        for state, instances, entries, here in rows
+        StateFigure(
+            state, instances, divide(instances, extent.instances), entries[state], here, make_spread(stays.get(state))
+        )
+        for state, instances, here in rows
     ]
 
 
-def _list_transitions(chosen: Selection) -> list[TransitionFigure]:
-    rows = chosen.ask(
-        "SELECT source, target, event, count(*), sum(count(*)) OVER (PARTITION BY source), "
-        f"list_sort(list(DISTINCT version || ':' || transitions)), {SPREAD.format('waited')} "
-        "FROM {chosen_steps} WHERE event <> '(create)' GROUP BY source, target, event ORDER BY 4 DESC, 1, 2, 3"
-    )
+def _list_transitions(chosen: Selection, steps: Sequence[Row]) -> list[TransitionFigure]:
+    keys: dict[tuple[str, str, str], dict[str, None]] = {}
+    for *place, version, taken in chosen.ask(
+        "SELECT DISTINCT source, target, event, version, transitions FROM {chosen_steps} ORDER BY ALL"
+    ):
+        keys.setdefault(tuple(place), {}).update((f"{version}:{one}", None) for one in taken.split())
+    outs: Counter[str] = Counter()
+    for source, _, _, count, *_ in steps:
+        outs[source] += count
     return [
         TransitionFigure(
-            source, target, event, tuple(_split_keys(keys)), count, divide(count, out), make_spread(spread)
+            source, target, event, tuple(keys[source, target, event]), count, divide(count, outs[source]),
+            make_spread(spread),
         )
-        for source, target, event, count, out, keys, *spread in rows
-    ]
-
-
-def _split_keys(keys: Sequence[str]) -> list[str]:
-    """Return ``<version>:<transition>`` for each transition of steps that took several at once."""
-    found = (key.partition(":") for key in keys)
-    return list(dict.fromkeys(f"{version}:{one}" for version, _, taken in found for one in taken.split()))
+        for source, target, event, count, *spread in steps
+        if event != CREATE
+    ]  # fmt: skip
 
 
 def _list_paths(chosen: Selection, extent: Extent, most: int) -> tuple[tuple[Path, ...], int, int]:

@@ -15,7 +15,9 @@ from typing import Any
 
 from machines.audit import chain
 from machines.audit.models import AuditEntry
+from machines.conf import conf
 from machines.engine import BadInput, Engine, Instance, LookupFailed, Step, UnknownInstance, limits
+from machines.insight.store import get_store
 from machines.instances.archive.store import decode, get_archive
 
 from . import search
@@ -113,6 +115,8 @@ class Erasure:
             else:
                 self._report.removed["instances in Redis"] += 1
             self._report.removed["archived instances"] += archive.erase(self._machine, id)
+            if conf.INSIGHT is not None:
+                self._report.removed["steps of insight"] += get_store().erase(self._machine, id)
 
     def _clean_redis(self, actor: str, reason: str) -> None:
         for place, entries in search.walk(self._engine):

@@ -1,0 +1,108 @@
+"""Insight at ten million steps of a million instances: time to answer, bytes a step, and what reading steps costs.
+
+python -m benchmarks.insight                      # some minutes and 300 MB of disk
+python -m benchmarks.insight --instances 100000   # a tenth
+python -m benchmarks.insight --read 20000         # beside that, steps are read from the Redis of the settings
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+django.setup()
+
+from machines.connections import get_engine  # noqa: E402
+from machines.insight import questions  # noqa: E402
+from machines.insight.comparison import compare  # noqa: E402
+from machines.insight.ingestion import InsightDuty  # noqa: E402
+from machines.insight.records import Search  # noqa: E402
+from machines.insight.store import Store  # noqa: E402
+
+STEPS = 10  # of an instance
+WAITED = "(exp(hash(i * 13) % 1000 / 72))::BIGINT * 10"
+STEP_ROWS = f"""SELECT (i // {STEPS} + 1)::INTEGER n, (i % {STEPS} + 1)::INTEGER revision,
+  (1.7e12 + (i // {STEPS}) * 700 + i % {STEPS} * 60000 + hash(i) % 50000)::BIGINT ms,
+  CASE i % {STEPS} WHEN 0 THEN '(create)' ELSE 'event' || (hash(i * 7) % 12) END event,
+  CASE i % {STEPS} WHEN 0 THEN '' ELSE 'State' || (i % {STEPS} - 1) END source, 'State' || (i % {STEPS}) target,
+  't' || (hash(i * 3) % 20) transitions, {WAITED} waited,
+  CASE WHEN hash(i * 5) % 10 < 3 THEN 'user' || (hash(i * 11) % 50) ELSE '' END actor, 1::INTEGER AS version,
+  CASE hash(i * 17) % 3 WHEN 0 THEN 'timer' WHEN 1 THEN 'job' ELSE 'person' END kind, '' queue, '' handler
+  FROM range({{0}}, {{1}}) t(i)"""
+INSTANCE_ROWS = """SELECT i::INTEGER n, 'order-' || (hash(i) % 10000000) || '-' || i instance,
+  (1.7e12 + i * 700)::BIGINT created, 10::INTEGER revision, created AS first, created + (hash(i) % 9000000)::BIGINT AS
+  "last", created entered, 'State9' state, (1 + hash(i * 3) % 3)::INTEGER AS version, true ended,
+  'State0' || chr(9) || 'State' || (hash(i * 5) % 50) AS path, 'State0' || chr(9) || 'State9' visited, 0::INTEGER loops,
+  10::INTEGER steps, 0::INTEGER lost, '{{"region": "' || (hash(i * 9) % 8) || '"}}' AS data, '' tags
+  FROM range(1, {0}) t(i)"""
+
+
+def fill(store: Store, instances: int) -> None:
+    known = store.manifest("order")
+    store.folder("order").mkdir(parents=True)
+    steps: dict[str, int] = {}
+    for begin in range(0, instances * STEPS, 2_500_000):
+        rows = STEP_ROWS.format(begin, min(begin + 2_500_000, instances * STEPS))
+        steps |= store._copy("order", "steps", f"SELECT * FROM ({rows})")
+    base = store._copy("order", "instances", f"SELECT * FROM ({INSTANCE_ROWS.format(instances + 1)})")
+    store._commit("order", known, replace(known, steps=steps, base=base, marks={"0": 1}, number=instances + 1))
+
+
+def measure(name: str, ask: Callable[[], object]) -> None:
+    begin, cpu = time.perf_counter(), time.process_time()
+    ask()
+    took, cpu = time.perf_counter() - begin, time.process_time() - cpu
+    print(f"{name:34} {1000 * took:8.0f} ms, {1000 * cpu:8.0f} ms of all cores")
+
+
+def read_steps(folder: Path, count: int) -> None:
+    """Take steps, and measure the duty that reads them."""
+    engine, machine = get_engine(), "bench_insight"
+    states = {"A": {"on": {"go": "B"}}, "B": {"on": {"go": "A"}}}
+    engine.publish({"id": machine, "initial": "A", "states": states})
+    for number in range(count // STEPS):
+        engine.create(machine, f"i{number}")
+        for _ in range(STEPS - 1):
+            engine.fire(machine, f"i{number}", "go")
+    duty = InsightDuty(engine, store=Store(folder))
+    begin, cpu = time.perf_counter(), time.process_time()
+    while duty.once():
+        pass
+    took, cpu = time.perf_counter() - begin, time.process_time() - cpu
+    print(f"read: {count / took:,.0f} steps/s, {1e6 * cpu / count:.1f} us of a core a step, {cpu / count:.2%} a step/s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--instances", type=int, default=1_000_000)
+    parser.add_argument("--read", type=int, default=0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "facts")
+        fill(store, given.instances)
+        size = sum(path.stat().st_size for path in store.folder("order").iterdir())
+        print(f"{given.instances * STEPS:,} steps, {size / given.instances / STEPS:.1f} bytes a step with its instance")
+        every, one = Search("order"), Search("order", where=(("region", "3"),))
+        for search, name in ((every, "all"), (one, "region 3"), (Search("order", versions=(2,)), "version 2")):
+            measure(f"paths, {name}", lambda search=search: questions.paths(search, store=store))
+            measure(f"durations, {name}", lambda search=search: questions.durations(search, store=store))
+            measure(
+                f"funnel, {name}", lambda search=search: questions.funnel(search, ["State0", "State5"], store=store)
+            )
+            measure(f"bottlenecks, {name}", lambda search=search: questions.bottlenecks(search, store=store))
+            measure(f"people, {name}", lambda search=search: questions.people(search, store=store))
+        measure("compare region 3 with all", lambda: compare(one, every, store=store))
+        if given.read:
+            read_steps(Path(folder) / "read", given.read)
+
+
+if __name__ == "__main__":
+    main()
