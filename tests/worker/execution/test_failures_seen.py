@@ -14,10 +14,11 @@ import pytest
 
 from machines import signals
 from machines.encryption.field_codec import SecretKeyCodec
-from machines.engine import Engine, Refused
+from machines.engine import BadPayload, Engine, Refused, tracing
 from machines.failures.duties import FailureFollower
 from machines.models import FailureGroup
 from tests.engine.builders import fields, machine
+from tests.engine.test_tracing import Spans
 from tests.installation.processes import ROOT
 from tests.pages.conftest import as_, user_of
 from tests.pages.reading import read
@@ -90,15 +91,24 @@ def test_of_a_machine_with_sensitive_fields_the_record_has_frames_and_no_text(fa
     assert "in break_down" in caplog.text
 
 
-def test_of_a_job_that_decrypted_something_the_record_has_no_text(engine, redis_url, prefix, db, caplog):
+def test_of_a_job_that_decrypted_something_record_and_spans_have_no_text(
+    engine, redis_url, prefix, db, caplog, monkeypatch
+):
+    spans = Spans()
+    monkeypatch.setattr(tracing, "_tracer", spans.tracer)
     coded = Engine.from_url(redis_url, prefix=prefix, codec=SecretKeyCodec())
     coded.publish(machine("vault", {"A": {}}, context=fields(card={"type": "string", "encrypted": True})))
     coded.publish(work())
     coded.create("work", "w-1", coded.encrypt("vault", {"card": "4711"}))
     Launcher(coded, registry_of(run=break_down), options(drain=True)).run()
+    with pytest.raises(BadPayload):
+        coded.fire("vault", "v-1", "open", {"card": 4711})
     coded.client.close()
     assert "in break_down" in caplog.text
     assert "4711" not in caplog.text
+    made = spans.read()
+    assert "KeyError" in [span.attributes.get("error.type") for span in made]
+    assert not any("4711" in span.to_json() for span in made)
 
 
 def test_signals_are_sent_and_a_receiver_that_raises_costs_no_job(fail, engine):
