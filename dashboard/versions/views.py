@@ -428,7 +428,8 @@ def publish(request: HttpRequest, machine: str, id: int) -> HttpResponse:
             Actor.of(request), draft.pk, reason=given["reason"], rollout=percent, expect=given["expect"]
         )
     except DefinitionError as error:
-        mistake = f"The draft has errors: {error.findings[0].message}"
+        first = next((one for one in error.findings if one.is_error), error.findings[0])
+        mistake = f"The draft has errors: {first.message}"
         return draft_page(request, machine, id, form=form, mistake=mistake, status=400)
     except (DraftConflict, DraftChanged, DraftClosed, BadInput) as error:
         return draft_page(request, machine, id, form=form, mistake=f"{error.message} ({error.code})", status=409)

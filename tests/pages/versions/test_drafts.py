@@ -68,6 +68,18 @@ def test_a_draft_is_published(as_, engine, draft):
     assert "Published as version 2" in read(client.get(address(draft))).text
 
 
+def test_a_draft_that_cannot_be_published_names_its_first_error_before_a_warning(as_, draft):
+    given = SECOND | {"states": SECOND["states"] | {"lost": {}}, "schedules": [
+        {"name": "no good", "when": {"every": "1d"}, "what": {"do": "fire_all", "filter": {}, "event": "x"}},
+    ]}  # fmt: skip
+    Draft.objects.filter(pk=draft.pk).update(text=json.dumps(given))
+    answer = as_("publisher").post(address(draft, "publish/"), {"rollout": "", "expect": draft.revision})
+    said = read(answer).text
+    assert answer.status_code == 400
+    assert 'no transition leads to the state "lost"' in said
+    assert "The draft has errors: 'lamp.no good' is no name" in said
+
+
 def test_a_first_version_is_that_of_all(as_, engine, db):
     draft = Draft.objects.create(machine="lamp", text=json.dumps(FIRST), author="sue")
     client = as_("publisher")
