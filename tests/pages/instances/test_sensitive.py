@@ -101,16 +101,6 @@ API = (
 )
 
 
-def test_without_the_right_no_page_shows_it(vault, having):
-    client = having(reveal=False)
-    shown = {}
-    for address in addresses(vault):
-        answer = client.get(address)
-        assert answer.status_code < 500, address
-        shown[address] = [secret for secret in SECRETS if secret in body(answer)]
-    assert {address: found for address, found in shown.items() if found} == {}
-
-
 def test_with_the_right_it_is_shown_where_it_belongs(vault, having):
     client = having(reveal=True)
     for address in (
