@@ -87,8 +87,7 @@ class Words(Kind):
     allowed: tuple[str, ...] = ()
 
     def parse(self, label: str, text: str) -> list[str]:
-        found = [word.strip() for word in text.split(",")]
-        return [word for word in found if word]
+        return self.read(label, [word.strip() for word in text.split(",") if word.strip()])
 
     def read(self, label: str, value: Any) -> list[str]:
         if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
@@ -113,9 +112,6 @@ class Receivers(Words):
                 raise Unfit(f"{label}: entry {number} is no receiver; write {wanted} or https://")
         return found
 
-    def parse(self, label: str, text: str) -> list[str]:
-        return self.read(label, super().parse(label, text))
-
 
 @dataclass(frozen=True)
 class Networks(Words):
@@ -130,9 +126,6 @@ class Networks(Words):
                 right = "write 10.1.2.3 or 10.1.0.0/16"
                 raise Unfit(f"{label} holds {word!r}, which is no address and no network ({error}): {right}") from None
         return found
-
-    def parse(self, label: str, text: str) -> list[str]:
-        return self.read(label, super().parse(label, text))
 
 
 @dataclass(frozen=True)

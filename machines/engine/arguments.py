@@ -74,9 +74,7 @@ def encode_whole(what: str, value: object, *, least: int = 0) -> str:
 
 def check_count(what: str, value: object, most: int) -> int:
     """Return a number of things: a whole number from 1 to ``most``."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise BadInput(f"{what} is a whole number from 1 to {most}, not {show(value)}", code="SB402")
-    return value
+    return check_between(what, value, 1, most)
 
 
 def check_between(what: str, value: object, least: int, most: int) -> int:

@@ -43,9 +43,8 @@ def _definition(place: Place, name: str) -> dict[str, Any]:
         if key not in place:
             place.report.add("SB106", place.below(key), f'"{key}" is missing', _SHAPE)
     place.refuse_unknown(KEYS)
-    states = _states(place.get("map"))
-    initial = place.get("initial")
-    first = initial.text("the name of a state") if initial else None
+    states = _states(place.part("map"))
+    first = place.part("initial").text("the name of a state")
     _say_what_is_no_definition(place, first)
     if not name:
         hint = 'write its name as "id", or read it with one: machine import --id NAME'
@@ -53,8 +52,8 @@ def _definition(place: Place, name: str) -> dict[str, Any]:
     return {"id": name or NAME, "initial": _target(first or ""), "states": states}
 
 
-def _states(place: Place | None) -> dict[str, Any]:
-    if place is None or not place.is_object("an object of states and the states they lead to"):
+def _states(place: Place) -> dict[str, Any]:
+    if not place.is_object("an object of states and the states they lead to"):
         return {}
     if len(place.value) > limits.MAX_STATES:
         place.error("SB111", f"{len(place.value)} states; at most {limits.MAX_STATES} are allowed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -11,6 +12,7 @@ from machines.connections import get_engine
 from machines.integrations.attached import Attachment
 from machines.integrations.attached import registry as attachments
 from machines.integrations.attached.reconcile import Reconcile as ReconcileMirror
+from machines.integrations.attached.reconcile import Report as MirrorReport
 from machines.integrations.binding import registry
 from machines.integrations.binding.reconcile import DryRun, Reconcile, Report
 
@@ -43,18 +45,8 @@ def run(stdout: Any, name: str, *, dry_run: bool, create_missing: bool = False) 
         )
     report = Reconcile(get_engine(), field, dry_run=dry_run, create_missing=create_missing).run()
     stdout.write(f"{field.label} and the machine {name}:")
-    for line in report.lines():
-        stdout.write(line)
-    for error in report.errors:
-        stdout.write(f"          not created: {error}")
-    if report.lost:
-        stdout.write(describe_lost(report, create_missing))
-    if dry_run:
-        stdout.write(f"{report.differences} differences; nothing was changed")
-    else:
-        stdout.write(f"{report.mended} of {report.differences} differences mended")
-    if report.left:
-        raise CommandError(f"{report.left} differences are left")
+    more = [f"          not created: {error}" for error in report.errors]
+    _print(stdout, report, [*more, describe_lost(report, create_missing)] if report.lost else more, dry_run)
 
 
 def describe_lost(report: Report, create_missing: bool) -> str:
@@ -76,7 +68,11 @@ def _run_attached(output: Any, attachment: Attachment, *, dry_run: bool, create_
         raise CommandError(f"{attachment.label} decides by itself, so instances that are missing are always created")
     report = ReconcileMirror(get_engine(), attachment, dry_run=dry_run).run()
     output.write(f"{attachment.label} and its mirror {attachment.machine}:")
-    for line in report.lines():
+    _print(output, report, (), dry_run)
+
+
+def _print(output: Any, report: Report | MirrorReport, more: Iterable[str], dry_run: bool) -> None:
+    for line in (*report.lines(), *more):
         output.write(line)
     if dry_run:
         output.write(f"{report.differences} differences; nothing was changed")

@@ -75,6 +75,7 @@ class Changed(PatternError):
     number of tries. ``found``: the current contents, where the refusal carries them."""
 
     code = "SB481"
+    shown = ("expected", "actual")
 
     def __init__(
         self, what: str, *, expected: int | None, actual: int | None, tried: int = 1, found: Any = None
@@ -83,9 +84,6 @@ class Changed(PatternError):
         subject = f"{what} is at revision {actual}, not {expected}" if (expected, actual) != (None, None) else what
         often = f", {tried} times in a row" if tried > 1 else ""
         super().__init__(f"{subject}: someone else wrote it first{often}")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"expected": self.expected, "actual": self.actual}
 
 
 class Gone(LookupFailed):

@@ -150,16 +150,13 @@ def read_root(place: Place, scope: Scope) -> State:
 def _read_state(place: Place, scope: Scope) -> Iterator[State]:
     branch = scope.source
     _check_names(place, branch, scope)
-    parts = place
     if place.is_object("a state", "write {} for a state without anything"):
         _check_keys(place, branch)
-    else:
-        parts = Place({}, place.path, place.report)
-    _check_type(parts.part("type"), branch)
-    start = read_history_default(parts, scope) if branch.kind == "history" else read_initial(parts, scope)
-    output = parts.part("output")
-    yield _state(parts, scope, start, read_value(output) if "output" in parts and branch.kind == "final" else None)
-    yield from read_states(parts.part("states"), scope)
+    _check_type(place.part("type"), branch)
+    start = read_history_default(place, scope) if branch.kind == "history" else read_initial(place, scope)
+    output = place.part("output")
+    yield _state(place, scope, start, read_value(output) if "output" in place and branch.kind == "final" else None)
+    yield from read_states(place.part("states"), scope)
 
 
 def _state(place: Place, scope: Scope, start: Start | None, output: Value | None, root: bool = False) -> State:
