@@ -113,7 +113,7 @@ def test_the_page_has_both_names_and_the_default(setting):
     key, default, _ = ROWS[setting.variable].split(" | ", 2)
     assert key == f"`{setting.name}`"
     if setting.name not in OTHERWISE:
-        assert default == (f"`{setting.default}`" if setting.default not in ("", []) else "none") or (
+        assert default == (f"`{setting.default}`" if setting.default not in ("", [], None) else "none") or (
             setting.name == "DEMO_PACE"
         )
 
@@ -124,6 +124,13 @@ def test_a_variable_names_an_environment_and_its_colour():
     for text, sentence in [("production", "such as production=red"), ("production=", "colour='' is not one of red")]:
         with pytest.raises(Unfit, match=sentence):
             kind.parse("E", text)
+
+
+def test_a_word_of_a_variable_is_one_of_those_allowed():
+    kind = SETTINGS["APPROVAL"].kind
+    assert kind.parse("A", "publish, ,migrate") == ["publish", "migrate"]
+    with pytest.raises(Unfit, match="A holds 'publsh', which is not one of publish, migrate"):
+        kind.parse("A", "publsh")
 
 
 def test_an_example_of_a_rate_is_its_default():
