@@ -9,8 +9,8 @@ from dashboard.shared import addresses
 addresses.register()
 
 ROOMS = (
-    "overview", "alarms", "studio", "machines", "versions", "instances", "jobs.queues", "jobs", "workers", "failures",
-    "bulks", "mapreduce", "schedules", "audit", "approvals", "webhooks", "account", "instances.sm",
+    "overview", "alarms", "studio", "machines", "insight", "versions", "instances", "jobs.queues", "jobs", "workers",
+    "failures", "bulks", "mapreduce", "schedules", "audit", "approvals", "webhooks", "account", "instances.sm",
 )  # fmt: skip
 
 urlpatterns = [path("", include(f"dashboard.{room}.urls")) for room in ROOMS]

@@ -31,7 +31,8 @@ from .framework.schemas import Mistaken, file_request
 NAMES = (
     "account.api.callers_group", "account.api.sessions_group",
     "overview.api.group", "alarms.api.group",
-    "machines.api.group", "versions.api.drafts_group", "versions.plans_api.group", "versions.api.rollouts_group",
+    "machines.api.group", "insight.api.group",
+    "versions.api.drafts_group", "versions.plans_api.group", "versions.api.rollouts_group",
     "instances.api.group", "instances.api.repairs_group", "jobs.queues.api.group", "jobs.api.group",
     "workers.api.group", "failures.api.group", "bulks.api.group",
     "schedules.api.group", "approvals.api.group", "audit.api.group", "overview.api.statistics_group",

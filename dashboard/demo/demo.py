@@ -123,6 +123,7 @@ class Demo:
         return listener
 
     def _raise_curtain(self, cast: Processes, listener: socket.socket) -> None:
+        os.environ.setdefault("SIGNALBOX_INSIGHT", str(conf.HOME / "insight"))
         os.environ.setdefault("SIGNALBOX_DEMO_PACE", PACE)  # the site shows its tour by it
         cast.start("site", "serve", "--fd", str(listener.fileno()), vital=True, keep=[listener.fileno()])
         cast.start("worker", "worker", "--grace", f"{GRACE / 2:g}", "--concurrency", CONCURRENCY)

@@ -275,6 +275,13 @@ def format_count(number: int) -> str:
     return f"{number:,}"
 
 
+def format_share(share: float) -> str:
+    """Format ``84 %``; a small one never as 0 %, and one that lacks a little never as 100 %."""
+    if 0 < share < 0.01 or 0.99 < share < 1:
+        return "<1 %" if share < 0.5 else ">99 %"
+    return f"{share:.0%}".replace("%", " %")
+
+
 SECONDS = DAYS * 86_400
 
 

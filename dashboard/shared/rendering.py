@@ -13,8 +13,8 @@ from machines.diagrams import standalone
 from .permissions import RIGHTS, anywhere, rights_of
 
 SECTIONS = {
-    "api": "account", "bulks": "bulk", "examples": "patterns", "failures": "errors", "instances": "machines",
-    "jobs": "queues", "overview": "machines", "studio": "machines", "versions": "machines",
+    "api": "account", "bulks": "bulk", "examples": "patterns", "failures": "errors", "insight": "machines",
+    "instances": "machines", "jobs": "queues", "overview": "machines", "studio": "machines", "versions": "machines",
 }  # fmt: skip
 """Room of a view -> the section of its pages in the bar, where it has another name."""
 

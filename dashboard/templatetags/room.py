@@ -22,6 +22,7 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 
+from dashboard.machines.diagram_modes import format_share
 from dashboard.machines.instance_list import write_rows
 from dashboard.serving.live_view import is_served_to
 from dashboard.shared import addresses, times
@@ -298,6 +299,7 @@ def logout_url() -> str:
 
 
 register.simple_tag(environment)
+register.filter("share", format_share)
 
 
 @register.simple_tag(takes_context=True)

@@ -54,6 +54,16 @@ class Case:
     headers: dict[str, str] = field(default_factory=dict)
 
 
+def _insight() -> dict[str, Case]:
+    """Questions about facts that nobody keeps here; ``tests/pages/insight`` has their answers."""
+    names = ("Paths", "Durations", "Bottlenecks", "People", "Levels", "Conformance")
+    paths = {f"getInsight{name}": name.lower() for name in names}
+    paths |= {"getInsightFunnel": "funnel?stage=shut&stage=opened", "listInsightInstances": "instances"}
+    found = {name: Case("view", f"/machines/door/insight/{path}", status=503) for name, path in paths.items()}
+    both = {"first": {"version": "1"}, "second": {}}
+    return found | {"compareInsight": Case("view", "/machines/door/insight/comparison", both, 503)}
+
+
 def _repairs() -> dict[str, Case]:
     asked: dict[str, tuple[dict[str, Any], str]] = {
         "force": ({"state": "opened"}, "shut"),
@@ -239,4 +249,5 @@ TABLE: dict[str, Case] = {
         machine=False,
     ),
     "listAudit": Case("audit", "/audit", machine=False),
+    **_insight(),
 }  # fmt: skip

@@ -78,6 +78,7 @@ def process(redis_url: str, our_prefix: str, log: Path, django_db_setup: None) -
         "SIGNALBOX_PREFIX": our_prefix,
         "DATABASE_URL": _database_url(),
         "SIGNALBOX_HOME": str(log.parent / "home"),
+        "SIGNALBOX_INSIGHT": str(log.parent / "insight"),
         "SECRET_KEY": django_settings.SECRET_KEY,
     }
     with server.listen("127.0.0.1", 0) as listener, log.open("wb") as output:

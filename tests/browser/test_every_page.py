@@ -30,6 +30,7 @@ PAGES = [
     "/machines/activation/",
     "/machines/activation/?state=Waiting",
     "/machines/activation/archived/?id=ATV",
+    "/machines/activation/insight/",
     "/machines/new_device/",
     "/machines/activation/instances/ATV-123:NBCSports/",
     "/machines/activation/instances/ATV-123:NBCSports/edit/",

@@ -21,6 +21,7 @@ from machines.catalog.offload import AtOnce, NoHelper, Overrun
 from machines.catalog.publishing import Diverged
 from machines.encryption.ciphers import SecretUnreadable
 from machines.engine import errors
+from machines.insight.errors import InsightOff, StoreUnavailable
 from machines.patterns.base import PatternError
 from machines.people.errors import (
     ApprovalNeeded,
@@ -90,6 +91,8 @@ STATUS: dict[type[Exception], int] = {
     PatternError: 409,
     SecretUnreadable: 409,
     errors.EncryptionFailed: 409,
+    InsightOff: 503,
+    StoreUnavailable: 503,
     errors.EngineUnavailable: 503,
     errors.EngineFault: 500,
     errors.LibraryNotLoaded: 503,
@@ -142,6 +145,8 @@ TITLES: dict[type[Exception], str] = {
     PatternError: "Conflict",
     SecretUnreadable: "The key is gone",
     errors.EncryptionFailed: "Not encrypted or decrypted",
+    InsightOff: "Insight is off",
+    StoreUnavailable: "Facts of insight unavailable",
     errors.EngineUnavailable: "Redis unavailable",
     errors.EngineFault: "Unexpected engine response",
     errors.NotPermitted: "Redis permission missing",

@@ -1,0 +1,101 @@
+"""What histories say, on the page: figures, the instances behind them, and who may see what."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import duckdb
+import pytest
+
+from machines.models import AuditEntry
+from tests.cases import for_each
+from tests.configuration import configure
+
+PAGE = "/machines/activation/insight/"
+
+
+@pytest.fixture
+def viewer(facts, as_):
+    return as_("viewer")
+
+
+def read(client, query: str = "", status: int = 200) -> str:
+    answer = client.get(PAGE + query)
+    assert answer.status_code == status
+    return html.unescape(answer.content.decode())
+
+
+def test_it_says_how_to_turn_it_on(activation, as_, settings):
+    configure(settings, INSIGHT=None)
+    assert 'SIGNALBOX = {"INSIGHT"' in read(as_("viewer"))
+
+
+def test_the_diagram_shows_shares_and_times(facts, as_):
+    client = as_("viewer")
+    page = read(client)
+    assert "11 instances" in re.sub(r"<[^>]*>", "", page)
+    assert re.search(r'data-state="Active".*?class="count"[^>]*>91 %<', page, re.DOTALL)
+    assert re.search(r'data-state="Waiting".*?class="count"[^>]*>1 min<', read(client, "?figure=p50"), re.DOTALL)
+    assert "Removed" in page  # a state that is gone is in the table
+
+
+def test_each_figure_leads_to_as_many_instances(facts, as_):
+    client = as_("viewer")
+    page = read(client)
+    rows = re.findall(r'<td class="num"><a href="([^"]*show=instances[^"]*)">([\d,]+)</a>', page)
+    assert len(rows) > 8
+    for address, count in rows:
+        listed = client.get(address).content.decode()
+        assert f"<b>{count}</b> instance" in listed, address
+    assert "gone~2F1" in read(client, "?show=instances&at=Removed")
+
+
+@for_each("query", [
+    "?show=times", "?show=bottlenecks", "?show=funnel&stage1=Waiting&stage2=Active&within=2h", "?show=people&each=kind",
+    "?show=levels&limit=30s", "?show=compare&second-version=1", "?show=conformance", "?show=instances",
+])  # fmt: skip
+def test_each_question_has_an_answer(viewer, query):
+    page = read(viewer, query)
+    assert (
+        "<table" in page.partition('aria-label="Questions"')[2]
+        or "activation/instances/" in page
+        or "took only" in page
+    )
+
+
+@for_each("query", ["?version=x", "?since=soon", "?show=funnel&within=long", "?state=A%00", "?show=levels&limit=0"])
+def test_a_filter_that_makes_no_sense_is_marked(viewer, query):
+    assert 'class="error"' in read(viewer, query, 400)
+
+
+@for_each("query", ["?show=instances&path=x", "?show=instances&path=[1]"])
+def test_a_path_that_is_none_is_not_there(viewer, query):
+    read(viewer, query, 404)
+
+
+def test_nothing_found_is_said(facts, as_):
+    assert "No results." in read(as_("viewer"), "?version=77")
+
+
+def test_names_of_people_take_the_right_to_see_the_audit(facts, as_):
+    viewer = as_("viewer")
+    assert "alice" not in read(viewer, "?show=people")
+    read(viewer, "?show=people&each=actor", 403)
+    read(viewer, "?actor=alice", 403)
+    assert "alice" in read(as_("supervisor"), "?show=people&each=actor")
+
+
+def test_a_store_that_is_damaged_is_said_and_the_page_stays(facts, as_):
+    (facts.folder("activation") / "manifest.json").write_text("{", encoding="utf-8")
+    assert "SB691" in read(as_("viewer"))
+
+
+def test_all_steps_are_a_file_for_who_may_see_names(facts, as_, tmp_path):
+    assert as_("viewer").get("/machines/activation/insight.parquet").status_code == 403
+    answer = as_("supervisor").get("/machines/activation/insight.parquet")
+    (tmp_path / "steps.parquet").write_bytes(b"".join(answer.streaming_content))
+    rows = duckdb.sql(f"SELECT instance, actor FROM '{tmp_path}/steps.parquet' WHERE event = 'entitle'").fetchall()
+    assert len(rows) == 10 * 2 + 2 + 1
+    assert ("gone/1", "alice") in rows
+    assert AuditEntry.objects.get(action="export", outcome="done").facts["count"] == 34
