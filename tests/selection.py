@@ -70,6 +70,7 @@ LONG = (
     "tests/binding/test_postgres.py",
     "tests/worker/execution/test_process.py",
     "tests/installation/settings/test_on_postgresql.py",
+    "tests/browser/test_every_page.py::test_every_page",
     "tests/installation/demo/test_demo.py",
     "tests/engine/compiled/test_agreement.py",
     "tests/binding/test_kills.py",
