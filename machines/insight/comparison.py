@@ -15,7 +15,7 @@ from .selection import select
 from .store import Store, get_store
 
 Z = 1.959964  # of a normal distribution, for 95 %
-LEAST = 20  # observations on each side below which nothing is told
+LEAST = 20  # observations on each side below which no difference counts
 MOST_STATES = 60  # whose times are compared
 
 

@@ -50,3 +50,15 @@ def test_a_wrong_question_or_no_folder_is_a_clear_error(call, settings):
     configure(settings, INSIGHT=None)
     with pytest.raises(CommandError, match=r"insight is off: set .* \(SB690\)"):
         call("paths", "order")
+
+
+def test_facts_leave_as_files_that_other_tools_read(call, tell, tmp_path):
+    tell({"a": SHORT, "b": LOOPED})
+    assert call("export", "order", str(tmp_path / "order.xes")) == "2 instances\n"
+    assert call("export", "order", str(tmp_path / "order.parquet")) == "8 steps\n"
+    with pytest.raises(CommandError, match="neither"):
+        call("export", "order", str(tmp_path / "order.doc"))
+    draft = json.loads(call("discover", str(tmp_path / "order.xes")))
+    assert (draft["id"], sorted(draft["states"])) == ("order", ["Begin", "New", "Paid", "Sent"])
+    with pytest.raises(CommandError, match="No such file"):
+        call("discover", str(tmp_path / "none.csv"))

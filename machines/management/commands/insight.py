@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from machines.engine.errors import SignalboxError
 from machines.insight import questions
+from machines.insight.discovery import discover
+from machines.insight.errors import BadSearch
+from machines.insight.exports import write_parquet, write_xes
 from machines.insight.records import Durations, Extent, Funnel, Paths, Search, Spread
 from machines.management.verbs import add_verb, add_verbs
 
@@ -26,6 +30,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = add_verbs(parser)
+        export = add_verb(self, verbs, "export", "write the facts as XES, or as Parquet: by the ending of FILE")
+        export.add_argument("machine", metavar="MACHINE")
+        export.add_argument("file", type=Path, metavar="FILE")
+        discovery = add_verb(self, verbs, "discover", "print a draft of a machine from a log: CSV, XES or OCEL 2.0")
+        discovery.add_argument("file", type=Path, metavar="FILE")
+        discovery.add_argument("--least", type=float, default=0.05, metavar="SHARE", help="of the steps that count")
         for name, about in VERBS.items():
             verb = add_verb(self, verbs, name, about)
             verb.add_argument("machine", metavar="MACHINE")
@@ -41,20 +51,40 @@ class Command(BaseCommand):
             verb.add_argument("--state", default="", help="in this state now")
             verb.add_argument("--format", choices=("text", "json"), default="text")
 
-    def handle(self, *, verb: str, machine: str, **given: Any) -> None:
+    def handle(self, *, verb: str, **given: Any) -> None:
         try:
-            where = tuple((name, value) for name, _, value in (one.partition("=") for one in given["where"]))
-            search = Search(
-                machine, tuple(given["of_version"]), given["begin"], given["end"], where, given["tag"], given["actor"],
-                given["state"],
-            )  # fmt: skip
-            if verb == "funnel":
-                within = None if given["within"] is None else round(given["within"] * 1000)
-                found: Paths | Funnel | Durations = questions.funnel(search, given["states"], within)
-            else:
-                found = questions.paths(search) if verb == "paths" else questions.durations(search)
+            answer = {"discover": self._discover, "export": self._export}.get(verb, self._answer)
+            answer(verb=verb, **given)
         except SignalboxError as error:
             raise CommandError(f"{error} ({error.code})") from error
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{given['file']}: {error}") from error
+
+    def _discover(self, *, file: Path, least: float, **_: Any) -> None:
+        found = discover(file.read_text(encoding="utf-8"), file.stem, least=least)
+        self.stdout.write(found.text)
+        self.stderr.write(f"{found.cases} cases, {found.events} events, {found.kept:.1%} of the steps kept")
+
+    def _export(self, *, machine: str, file: Path, **_: Any) -> None:
+        if file.suffix not in (".xes", ".parquet"):
+            raise BadSearch(f"{file} ends neither with .xes nor with .parquet")
+        if file.suffix == ".parquet":
+            self.stdout.write(f"{write_parquet(machine, file)} steps")
+            return
+        with file.open("w", encoding="utf-8") as output:
+            self.stdout.write(f"{write_xes(Search(machine), output)} instances")
+
+    def _answer(self, *, verb: str, machine: str, **given: Any) -> None:
+        where = tuple((name, value) for name, _, value in (one.partition("=") for one in given["where"]))
+        search = Search(
+            machine, tuple(given["of_version"]), given["begin"], given["end"], where, given["tag"], given["actor"],
+            given["state"],
+        )  # fmt: skip
+        if verb == "funnel":
+            within = None if given["within"] is None else round(given["within"] * 1000)
+            found: Paths | Funnel | Durations = questions.funnel(search, given["states"], within)
+        else:
+            found = questions.paths(search) if verb == "paths" else questions.durations(search)
         if given["format"] == "json":
             self.stdout.write(json.dumps(found.as_dict(), indent=2, ensure_ascii=False))
         else:
