@@ -3,7 +3,9 @@
 import html
 import re
 import secrets
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
@@ -167,6 +169,34 @@ def test_a_provider_that_is_away_gets_a_page(start_site, another):
         answer = person.post("/accounts/oidc/sso/login/?process=login", page="/accounts/login/")
         assert (answer.status_code, "SB719" in answer.text) == (503, True)
         assert person.log_in("ann").url.path == "/"
+
+
+def test_a_provider_that_answers_something_else_gets_a_page(start_site, another):
+    held = [b""]
+
+    class Changing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(held[0])
+
+        def log_message(self, *said: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Changing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        with start_site(
+            SIGNALBOX_SIGN_IN="oidc", SIGNALBOX_OIDC_URL=address, SIGNALBOX_OIDC_CLIENT="signalbox"
+        ) as site:
+            person = another(site)
+            for held[0] in (b"[]", b"7", b"null", b'"text"', b"<html><p>404</html>", b"{", b"\xff", b"{}",
+                            b'{"authorization_endpoint": 7}', b'{"authorization_endpoint": ["x"]}'):  # fmt: skip
+                answer = person.post("/accounts/oidc/sso/login/?process=login", page="/accounts/login/")
+                assert (answer.status_code, "SB719" in answer.text) == (503, True), held[0]
+            assert "Traceback" not in (site.home / "log").read_text()
+            assert person.log_in("ann").url.path == "/"
+        server.shutdown()
 
 
 def test_an_account_of_the_provider_has_no_password_to_set(site, provider, person):

@@ -77,6 +77,10 @@ class Metadata(BaseHTTPRequestHandler):
         pass
 
 
+def describe(certificate: str) -> str:
+    return METADATA.format(entity=ENTITY, certificate="".join(certificate.splitlines()[1:-1]))
+
+
 @pytest.fixture(scope="module")
 def keys() -> tuple[str, str]:
     return make_keys()
@@ -84,9 +88,7 @@ def keys() -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def site(start_site: Callable, keys: tuple[str, str]) -> Iterator[Any]:
-    certificate = "".join(keys[1].splitlines()[1:-1])
-    text = METADATA.format(entity=ENTITY, certificate=certificate)
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Metadata, text)) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Metadata, describe(keys[1]))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         with start_site(
             SIGNALBOX_SIGN_IN="saml",
@@ -157,10 +159,9 @@ def test_no_other_response_does(site, another, keys, how, reason):
     assert reason in site.audit("identity provider")[-1][2]
 
 
-def test_metadata_that_is_none_gets_a_page(start_site, another):
-    """The last ones are read without a complaint, and kept: nothing of the provider is in them."""
-    good = METADATA.format(entity=ENTITY, certificate="AAAA")
-    texts = ["", "not xml", "<html><p>404</html>", good[:400], '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>']
+@pytest.fixture(scope="module")
+def changing(start_site: Callable) -> Iterator[tuple[Any, list[str]]]:
+    """A site, and the metadata of its provider."""
     held = [""]
 
     class Changing(Metadata):
@@ -171,13 +172,34 @@ def test_metadata_that_is_none_gets_a_page(start_site, another):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/"
         with start_site(
-            SIGNALBOX_SIGN_IN="saml", SIGNALBOX_SAML_METADATA=address, SIGNALBOX_SAML_ENTITY=ENTITY
+            SIGNALBOX_SIGN_IN="saml",
+            SIGNALBOX_SAML_METADATA=address,
+            SIGNALBOX_SAML_ENTITY=ENTITY,
+            SIGNALBOX_SIGN_IN_GROUPS="ops=operator",
         ) as site:
-            person = another(site)
-            for held[0] in [*texts, good.replace(ENTITY, "https://another.example/")]:
-                got = person.post("/accounts/saml/sso/login/?process=login", page="/accounts/login/")
-                assert (got.status_code, "SB719" in got.text) == (503, True), held[0]
-                assert person.get("/accounts/saml/sso/metadata/").status_code == 503
-            assert "Traceback" not in (site.home / "log").read_text()
-            assert person.log_in("ann").url.path == "/"
+            yield site, held
         server.shutdown()
+
+
+def test_metadata_that_is_none_gets_a_page(changing, another, keys):
+    site, held = changing
+    person, good = another(site), describe(keys[1])
+    texts = ["", "not xml", "<html><p>404</html>", good[:400], '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>']
+    for held[0] in [*texts, good.replace(ENTITY, "https://another.example/")]:
+        got = person.post("/accounts/saml/sso/login/?process=login", page="/accounts/login/")
+        assert (got.status_code, "SB719" in got.text) == (503, True), held[0]
+        assert person.get("/accounts/saml/sso/metadata/").status_code == 503
+    held[0] = good
+    assert ask(person), "what was none is not kept"
+    assert "Traceback" not in (site.home / "log").read_text()
+    assert person.log_in("ann").url.path == "/"
+
+
+def test_a_certificate_that_was_replaced_counts_from_the_second_sign_in(changing, another, keys):
+    site, held = changing
+    for expected, (private, certificate) in (((200,), keys), ((401, 200), make_keys())):
+        held[0] = describe(certificate)
+        person = another(site)
+        found = [answer(person, (private, certificate), ask(person), 7) for _ in expected]
+        assert tuple(got.status_code for got in found) == expected
+        assert person.is_logged_in()

@@ -14,7 +14,8 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.internal.userkit import filter_users_by_email
 from allauth.account.signals import authentication_step_completed
 from allauth.core.exceptions import ImmediateHttpResponse
-from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapter
+from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 SILENT = ("account/messages/logged_in.txt", "account/messages/logged_out.txt")
 NONCE = "nonce"  # of the state of a request to a provider, and of its answer
 CLOCKS_APART = 300  # seconds that a provider's clock may be ahead
+RENEWAL = 60  # seconds between two readings of metadata that answers with a wrong signature cause
 PROVIDER = "identity provider"
 """The actor of what a provider's answer changes in an account."""
 
@@ -60,6 +62,14 @@ def find_fault(sociallogin: Any) -> str:
     issued = claims.get("iat", 0)
     ahead = issued - time.time() if isinstance(issued, int | float) else 0
     return f"the id_token is of a time that is {ahead:.0f} seconds ahead" if ahead > CLOCKS_APART else ""
+
+
+def forget_metadata(request: HttpRequest) -> None:
+    """Have the metadata of SAML providers read anew with the next sign-in. The library keeps them for four hours, under
+    these keys, also where nothing of the provider is in them."""
+    for app in get_adapter().list_apps(request, provider="saml"):
+        idp = app.settings.get("idp") or {}
+        cache.delete(f"saml.metadata.{idp.get('metadata_url')}.{idp.get('entity_id')}")
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -135,6 +145,8 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         reason = f"{exception}" if exception is not None else f"{getattr(error, 'value', error)}"
         details = extra_context or {}
         reason = details.get("saml_last_error_reason") or reason
+        if "signature" in str(reason).lower() and cache.add("signalbox.saml.metadata", 1, RENEWAL):
+            forget_metadata(request)  # the provider's certificate may have been replaced
         self._refuse(
             request, 401, provider, str(reason),
             message=f"{provider.name} did not confirm who you are, or its answer was too old or used before.",

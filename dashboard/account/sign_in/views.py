@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -18,8 +19,12 @@ from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from dashboard.shared.errors.pages import render_error
 from dashboard.shared.errors.statuses import FORBIDDEN, PROVIDER_AWAY
 
+from .adapters import forget_metadata
+
 log = logging.getLogger(__name__)
 AT_ONCE = 0  # seconds that the provider's own sign-in may be old; with it, OpenID Connect demands ``auth_time``
+READERS = ("allauth", "dashboard", "machines")
+"""Packages of which the innermost in a traceback says whose mistake it is."""
 View = Callable[..., HttpResponse]
 
 
@@ -60,6 +65,7 @@ def guard_provider(view: View) -> View:
         except Exception as error:
             if not _is_of_answer(error):
                 raise
+            forget_metadata(request)
             log.error("the identity provider gave no usable answer: %s: %s", type(error).__name__, error)
             return render_error(
                 request, 503, title="Identity provider unavailable", code=PROVIDER_AWAY,
@@ -72,7 +78,12 @@ def guard_provider(view: View) -> View:
 
 
 def _is_of_answer(error: Exception) -> bool:
-    """Tell whether a provider is away, or its description is none. The library for SAML raises Exception itself."""
+    """Tell whether a provider is away, or what it answers is not what the library reads from it: a list in place of an
+    object. The library for SAML raises Exception itself."""
+    if isinstance(error, AttributeError | TypeError | ValueError):
+        modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+        own = [name for name in modules if name.partition(".")[0] in READERS]
+        return bool(own) and own[-1].startswith("allauth.socialaccount.")
     of_saml = type(error) is Exception or type(error).__module__.startswith("onelogin.")
     return of_saml or isinstance(error, OSError | KeyError)
 
