@@ -116,6 +116,10 @@ class InsightPage:
         kept = {name: text for name, text in self._asked.items() if text}
         return ListLinks("insight", self.machine, **kept).url(**changes)
 
+    @property
+    def xes_url(self) -> str:
+        return ListLinks("insight-xes", self.machine, **self.form.given).url()
+
     def link_instances(self, **figure: str) -> str:
         """Return the address of the instances behind a figure."""
         return self.links.url(show="instances", **figure)

@@ -10,5 +10,6 @@ INSIGHT = "machines/<name:machine>/insight"
 
 urlpatterns = [
     path(f"{INSIGHT}/", views.show, name="insight"),
+    path(f"{INSIGHT}.xes", views.export_xes, name="insight-xes"),
     path(f"{INSIGHT}.parquet", views.export_parquet, name="insight-parquet"),
 ]

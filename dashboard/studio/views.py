@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -34,6 +36,8 @@ from machines.diagrams import DRAWING
 from machines.engine import BadInput, Live, SignalboxError
 from machines.engine.errors import UnknownMachine
 from machines.engine.limits import MAX_DEFINITION, MAX_REASON, check_machine_name
+from machines.insight.discovery import discover
+from machines.insight.errors import BadLog
 from machines.instances.forms import PageForm
 from machines.models import Draft, MachineVersion
 from machines.people.actor import Actor
@@ -99,8 +103,24 @@ def new(request: HttpRequest) -> HttpResponse:
         space = Workspace("", starter.text)
         _draw_first(request, space)
         return _render_page(request, space, chosen=starter.name)
+    if "log" in request.FILES:
+        return _discover(request, request.FILES["log"])
     space = Workspace("", request.POST.get("text", ""), note=request.POST.get("note", ""))
     return _submit(request, space)
+
+
+def _discover(request: HttpRequest, log: UploadedFile) -> HttpResponse:
+    """Show the draft that the event log of a process makes."""
+    space, status = Workspace("", ""), 200
+    try:
+        made = discover(log.read().decode(), PurePath(log.name or "").stem)
+        messages.info(request, f"{made.kept:.0%} of the steps of {made.cases:,} cases are in the draft")
+        space.text = made.text
+        _draw_first(request, space)
+    except (BadLog, UnicodeDecodeError) as error:
+        space.mistake = f"{error.message} ({error.code})" if isinstance(error, BadLog) else "The log is not UTF-8."
+        status = 400
+    return _render_page(request, space, status=status)
 
 
 @require("view")

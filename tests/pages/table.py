@@ -107,6 +107,7 @@ _TABLE = {
     "plan-back": Entry("operate", 302, 400, OF_PLAN),
     "plan-refused": Entry("view", 200, 200, OF_PLAN),
     "insight": Entry("view", 200, 200, {"machine": "activation"}),
+    "insight-xes": Entry("view", 503, 405, {"machine": "activation"}),
     "insight-parquet": Entry("audit", 503, 405, {"machine": "activation"}),
     "archived": Entry("view", 200, 200, {"machine": "activation"}),
     "counts": Entry("view", 200, 200, {"machine": "activation"}),

@@ -99,3 +99,12 @@ def test_all_steps_are_a_file_for_who_may_see_names(facts, as_, tmp_path):
     assert len(rows) == 10 * 2 + 2 + 1
     assert ("gone/1", "alice") in rows
     assert AuditEntry.objects.get(action="export", outcome="done").facts["count"] == 34
+
+
+def test_the_steps_of_a_search_are_an_event_log_without_names(facts, as_):
+    viewer = as_("viewer")
+    log = b"".join(viewer.get("/machines/activation/insight.xes?state=Suspended").streaming_content).decode()
+    assert re.findall(r'<trace><string key="concept:name" value="([^"]+)"', log) == ["s-0", "s-1"]
+    assert "alice" not in log
+    assert viewer.get("/machines/activation/insight.xes?version=x").status_code == 404
+    assert AuditEntry.objects.get(action="export").facts["filter"] == {"state": "Suspended"}
