@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 
+from dashboard.instances.presenters import REPAIR_KINDS
 from dashboard.shared.form_views import make_key
 from dashboard.shared.version_view import VersionView
 from machines.bulks.order import MAX_RATE, MAX_REASON, WORK
@@ -16,29 +16,6 @@ from machines.instances.forms import JsonText, PageForm, TypedForm
 
 Posted = Mapping[str, Any] | None
 PLAIN = {"autocomplete": "off"}
-
-
-@dataclass(frozen=True, slots=True)
-class BulkAction:
-    """Describes an action. ``label``: its name; ``about``: what it does to each instance."""
-
-    label: str
-    about: str
-
-
-BULK_ACTIONS = {
-    "edit": BulkAction("Edit", "Changes data fields, by their declared types. Blank fields are not changed."),
-    "force": BulkAction("Force", "Sets the state, ignoring the transitions. No entry or exit actions run."),
-    "reset": BulkAction("Reset", "Returns to the initial state and initial data. No actions run; jobs and timers end."),
-    "retry": BulkAction(
-        "Retry", "A dead job becomes ready again with its attempts reset; a delayed job runs immediately."
-    ),
-    "skip": BulkAction("Skip", "Removes the job and continues as if it had completed with the given result."),
-    "cancel": BulkAction("Cancel", "Removes the job; the instance receives error.invoke with the kind Withdrawn."),
-    "suspend": BulkAction("Suspend", "No events are accepted and timers are paused until the instance is resumed."),
-    "resume": BulkAction("Resume", "Resumes suspended instances: queued messages are delivered, overdue timers fire."),
-    "delete": BulkAction("Delete", "Deletes the instances with their history and open jobs. This cannot be undone."),
-}
 
 
 class OneOf(forms.Select):
@@ -109,26 +86,24 @@ def list_actions(view: VersionView) -> list[str]:
     """List the actions for instances of this machine, besides events."""
     if view.is_system or view.is_mirror:  # instances follow rows, which change by the methods of their model alone
         return []
-    return [name for name in BULK_ACTIONS if name not in WORK or list_jobs(view)]
+    return [name for name in REPAIR_KINDS if name not in WORK or list_jobs(view)]
 
 
 class NewBulk:
     """Combines the forms of a new bulk action.
 
-    ``action``: one of BULK_ACTIONS, or "fire" with ``event``; "" until one is chosen.
+    ``action``: one of REPAIR_KINDS, or "fire" with ``event``; "" until one is chosen.
     """
 
     def __init__(self, view: VersionView, action: str, event: str, posted: Posted = None) -> None:
         self.action = action
         self.event = event
-        self.label = (
-            f"{'Call' if view.is_mirror else 'Fire'} {event}"
-            if action == "fire"
-            else BULK_ACTIONS[action].label
-            if action
-            else ""
-        )
-        self.about = view.event_description(event) if action == "fire" else BULK_ACTIONS[action].about if action else ""
+        self.kind = REPAIR_KINDS.get(action)
+        self.label = action.capitalize()
+        self.about = self.kind.about if self.kind else ""
+        if action == "fire":
+            self.label = f"{'Call' if view.is_mirror else 'Fire'} {event}"
+            self.about = view.event_description(event)
         self.form = BulkForm(view, action, posted)
         self.typed: TypedForm | None = None
         if action == "fire":
@@ -140,7 +115,7 @@ class NewBulk:
 
     @property
     def danger(self) -> bool:
-        return self.action in ("force", "reset", "cancel", "delete")
+        return self.kind is not None and self.kind.danger
 
     def is_valid(self) -> bool:
         # Both run, so that all errors are shown at once.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 
 from dashboard.shared.version_view import VersionView
 from machines.engine import Instance, Wait
-from machines.engine.definitions import Outline
 from machines.instances.forms import REASON_LIMIT, JsonText, StepForm, TypedForm
+
+Posted = Mapping[str, Any] | None
 
 
 class KeyedForm(StepForm):
@@ -20,15 +21,26 @@ class KeyedForm(StepForm):
 
 
 class RepairForm(KeyedForm):
-    """Holds a step outside the transitions. It needs a reason."""
+    """Holds a step outside the transitions. It needs a reason. ``takes``: the fields that the engine's repair takes."""
 
+    takes: ClassVar[tuple[str, ...]] = ()
     reason = forms.CharField(
         max_length=REASON_LIMIT, error_messages={"required": "Enter a reason. It is recorded in the history."}
     )
 
+    def __init__(
+        self, name: str, view: VersionView, instance: Instance, waits: Iterable[Wait] = (), data: Posted = None
+    ) -> None:
+        """Make the form of the repair ``name``, filled with ``data`` if it was posted."""
+        super().__init__(data, auto_id=f"{name}-%s")
+        self.fill(name, view, instance, waits)
+
+    def fill(self, name: str, view: VersionView, instance: Instance, waits: Iterable[Wait]) -> None:
+        """Offer what there is to choose."""
+
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the engine's repair besides actor and reason. Call it after ``is_valid()``."""
-        return {}
+        return {name: self.cleaned_data[name] for name in self.takes}
 
     def make_optional(self) -> None:
         """Make reason and confirmation optional, for a preview."""
@@ -47,11 +59,12 @@ CHOOSE_STATE = {"required": "Choose a state."}
 class ForceForm(RepairForm):
     """Forces states. In a machine with regions, one of each may be chosen; ``cleaned_data["state"]`` lists them."""
 
+    takes = ("state", "data")
     state = forms.ChoiceField(label="state", error_messages=CHOOSE_STATE)
     data = JsonText(label="data to change", type_name="JSON object, optional; null unsets", rows=2)
 
-    def __init__(self, outline: Outline, data: Mapping[str, Any] | None = None) -> None:
-        super().__init__(data, auto_id="force-%s")
+    def fill(self, name: str, view: VersionView, instance: Instance, waits: Iterable[Wait]) -> None:
+        outline = view.outline
         self.several = any(state.type == "parallel" for state in outline.states)
         if self.several:
             self.fields["state"] = forms.MultipleChoiceField(
@@ -63,9 +76,6 @@ class ForceForm(RepairForm):
             if state.type != "history" and state.name != outline.root
         ]
         self.fields["state"].choices = names if self.several else [("", "choose a state"), *names]
-
-    def arguments(self) -> dict[str, Any]:
-        return {"state": self.cleaned_data["state"], "data": self.cleaned_data["data"]}
 
     def clean_state(self) -> list[str]:
         state = self.cleaned_data["state"]
@@ -81,9 +91,6 @@ class ForceForm(RepairForm):
 class DeleteForm(RepairForm):
     sure = forms.BooleanField(error_messages={"required": "Tick the box to confirm the deletion."})
 
-    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
-        super().__init__(data, auto_id="delete-%s")
-
 
 OVERDUE_CHOICES = [
     ("fire", "when due, or immediately if overdue"),
@@ -91,31 +98,20 @@ OVERDUE_CHOICES = [
 ]
 
 
-class SuspendForm(RepairForm):
-    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
-        super().__init__(data, auto_id="suspend-%s")
-
-
 class ResumeForm(RepairForm):
     """Resumes an instance. ``overdue``: when its timers fire."""
 
-    overdue = forms.ChoiceField(label="timers fire", choices=OVERDUE_CHOICES)
-
-    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
-        super().__init__(data, auto_id="resume-%s", initial={"overdue": "fire"})
-
-    def arguments(self) -> dict[str, Any]:
-        return {"overdue": self.cleaned_data["overdue"]}
-
-
-Posted = Mapping[str, Any] | None
+    takes = ("overdue",)
+    overdue = forms.ChoiceField(label="timers fire", choices=OVERDUE_CHOICES, initial="fire")
 
 
 class EditForm(RepairForm):
     """Holds a typed input for each declared field, and a box that unsets it. A blank input changes nothing."""
 
-    def __init__(self, view: VersionView, instance: Instance, data: Posted = None) -> None:
-        super().__init__(data, auto_id="edit-%s")
+    takes = ("changes",)
+
+    def fill(self, name: str, view: VersionView, instance: Instance, waits: Iterable[Wait]) -> None:
+        data = self.data if self.is_bound else None
         self.typed = TypedForm(
             view.outline.data, prefix="data", id_prefix="edit-data", data=data, earlier=instance.data
         )
@@ -148,43 +144,30 @@ class EditForm(RepairForm):
             raise forms.ValidationError("Change at least one field.")
         return cleaned | {"changes": changes | dict.fromkeys(unset)}
 
-    def arguments(self) -> dict[str, Any]:
-        return {"changes": self.cleaned_data["changes"]}
-
     def blame(self, field: str | None, message: str) -> None:
         self.typed.blame(field, message)
 
 
 class ResetForm(RepairForm):
+    takes = ("keep_data",)
     keep_data = forms.BooleanField(required=False, label="Keep the current data")
-
-    def __init__(self, data: Posted = None) -> None:
-        super().__init__(data, auto_id="reset-%s")
-
-    def arguments(self) -> dict[str, Any]:
-        return {"keep_data": self.cleaned_data["keep_data"]}
 
 
 class WaitForm(RepairForm):
     """Chooses one of the pending jobs, for retry and cancel."""
 
+    takes = ("invoke",)
     invoke = forms.ChoiceField(label="job", error_messages={"required": "Choose a job."})
 
-    def __init__(self, name: str, waits: Iterable[Wait], data: Posted = None, initial: Posted = None) -> None:
-        super().__init__(data, auto_id=f"{name}-%s", initial=initial)
+    def fill(self, name: str, view: VersionView, instance: Instance, waits: Iterable[Wait]) -> None:
         self.fields["invoke"].choices = [(wait.invoke, _describe(wait)) for wait in waits if name in wait.repairs]
-
-    def arguments(self) -> dict[str, Any]:
-        return {"invoke": self.cleaned_data["invoke"]}
 
 
 class SkipForm(WaitForm):
     """Skips a job. ``result``: what the job is taken to have returned."""
 
+    takes = ("invoke", "result")
     result = JsonText(label="result", type_name="JSON, optional", rows=3)
-
-    def arguments(self) -> dict[str, Any]:
-        return super().arguments() | {"result": self.cleaned_data["result"]}
 
 
 def _describe(wait: Wait) -> str:
@@ -192,17 +175,8 @@ def _describe(wait: Wait) -> str:
     return f"{wait.src} on {wait.queue}, in {wait.state}: {place}"
 
 
-def form_for(
-    name: str, view: VersionView, instance: Instance, waits: Iterable[Wait], data: Posted = None, initial: Posted = None
-) -> RepairForm:
-    """Return the form of a repair, filled with ``data`` if it was posted."""
-    if name == "force":
-        return ForceForm(view.outline, data)
-    if name == "edit":
-        return EditForm(view, instance, data)
-    if name in ("retry", "cancel"):
-        return WaitForm(name, waits, data, initial)
-    if name == "skip":
-        return SkipForm(name, waits, data, initial)
-    plain = {"reset": ResetForm, "suspend": SuspendForm, "resume": ResumeForm, "delete": DeleteForm}
-    return plain[name](data)
+FORMS: dict[str, type[RepairForm]] = {
+    "force": ForceForm, "edit": EditForm, "reset": ResetForm, "suspend": RepairForm, "resume": ResumeForm,
+    "retry": WaitForm, "skip": SkipForm, "cancel": WaitForm, "delete": DeleteForm,
+}  # fmt: skip
+"""Repair -> its form."""

@@ -260,7 +260,7 @@ REPAIR_KINDS = {
         ),
         RepairKind(
             "edit", "Edit data", "Save changes",
-            "Changes data fields, by their declared types. No transitions run.",
+            "Changes data fields, by their declared types; blank ones stay as they are. No transitions run.",
             ready=False,
         ),
         RepairKind(
@@ -283,7 +283,7 @@ REPAIR_KINDS = {
         ),
         RepairKind(
             "delete", "Delete instance", "Delete instance",
-            "Deletes this instance with its history and open jobs. This cannot be undone.", danger=True,
+            "Deletes the instance with its history and open jobs. This cannot be undone.", danger=True,
         ),
     )
 }  # fmt: skip

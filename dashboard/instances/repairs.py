@@ -32,7 +32,7 @@ from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
 
 from . import presenters
-from .forms import RepairForm, form_for
+from .forms import FORMS, RepairForm
 from .presenters import REPAIR_KINDS, ActionResult, RepairKind, describe_repair, list_changes, list_repairs
 
 EXPLAINED = (errors.Conflict, errors.Refused, errors.Suspended, errors.BadInput)
@@ -119,7 +119,7 @@ def _prepare(instance: Instance, kind: RepairKind, request: HttpRequest) -> Repa
     data: Any = request.POST if request.method == "POST" else None
     if data is None and kind.ready:
         data = _fill_defaults(kind, waits, instance, request)
-    form = form_for(kind.name, view, instance, waits, data)
+    form = FORMS[kind.name](kind.name, view, instance, waits, data)
     if request.method != "POST":
         form.make_optional()
     return Repair(kind, instance, view, waits, form)

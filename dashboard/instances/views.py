@@ -145,7 +145,7 @@ def _describe_actions(
         "run_actions": runs.list_actions(instance) if machine == RUN and may_operate else [],
     }
     if may_operate and not (instance.archived or view.is_system or view.is_mirror):
-        context |= {"repairs": list_repairs(instance, seen.waits), "resume": ResumeForm()}
+        context |= {"repairs": list_repairs(instance, seen.waits), "resume": ResumeForm("resume", view, instance)}
     return context
 
 

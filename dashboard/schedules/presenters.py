@@ -57,10 +57,10 @@ class Act:
 
 
 ACTS: dict[str, tuple[str, str, type[ActForm]]] = {
-    "run": ("Run now", "Runs once, now, beside the plan.", KeyedActForm),
-    "pause": ("Pause", "Nothing is due until it is resumed.", ActForm),
-    "resume": ("Resume", "The next runs are planned from now on.", ActForm),
-    "take_over": ("Take over", "From then on it runs in your name.", ActForm),
+    "run": ("Run now", "Runs once, now, beside the plan; also while it is paused.", KeyedActForm),
+    "pause": ("Pause", "Nothing is due until it is resumed; what is under way ends.", ActForm),
+    "resume": ("Resume", "Runs are planned from now on: what was planned meanwhile is not made up.", ActForm),
+    "take_over": ("Take over", "It runs in your name from now on, and goes on where it was paused.", ActForm),
     "backfill": ("Backfill", "Runs what the plan has in a range. The runs are listed first.", BackfillForm),
     "remove": ("Remove", "Removes it with its history. What its runs led to goes on.", RemoveForm),
 }

@@ -109,36 +109,31 @@ class VersionFiguresList(Out):
     missing: int = Field(0, description="partitions that did not answer: the figures are without them")
 
 
-class StartingRollout(Acting):
+class ChangingVersions(Acting):
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+
+
+class StartingRollout(ChangingVersions):
     version: int = Field(ge=1, description="a published version that is not the current one")
     percent: float = Field(ge=0, lt=100, description="of new instances, by a hash of their id")
     guard: dict[str, Any] | bool | None = Field(None, description="settings; false: never stop by itself")
-    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
 
 
-class SettingRollout(Acting):
+class SettingRollout(ChangingVersions):
     percent: float = Field(ge=0, le=100, description="100 finishes it, 0 stops it")
     guard: dict[str, Any] | bool | None = None
-    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
 
 
-class EndingRollout(Acting):
-    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
-
-
-class Pinning(Acting):
-    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+class Pinning(ChangingVersions):
     version: int | None = Field(ge=1, description="stays current whatever is published; null: no longer")
 
 
-class PolicySetting(Acting):
+class PolicySetting(ChangingVersions):
     actions: list[Literal["publish", "migrate"]] = Field(description="none: the definition and the settings decide")
     approvers: dict[str, dict[str, Any]] = Field({}, description="who approves these, as `approvers` of a definition")
-    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
 
 
-class Withdrawing(Acting):
-    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+class Withdrawing(ChangingVersions):
     withdrawn: bool = Field(True, description="false takes it back")
     instead: int | None = Field(None, ge=1, description="becomes current in place of a current one")
 
@@ -208,7 +203,7 @@ def set_rollout(request: HttpRequest, machine: str, body: SettingRollout) -> dic
 
 
 @rollouts_group.post(f"{ROLLOUT}/stop", right="publish", answers=ChoiceOut)
-def stop_rollout(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
+def stop_rollout(request: HttpRequest, machine: str, body: ChangingVersions) -> dict[str, Any]:
     """Stop a roll-out.
 
     Stop the roll-out. New instances get the base version again; those that have the new one keep it.
@@ -218,7 +213,7 @@ def stop_rollout(request: HttpRequest, machine: str, body: EndingRollout) -> dic
 
 
 @rollouts_group.post(f"{ROLLOUT}/finish", right="publish", answers=CHANGED)
-def finish_rollout(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
+def finish_rollout(request: HttpRequest, machine: str, body: ChangingVersions) -> dict[str, Any]:
     """Finish a roll-out.
 
     Make the version the current one.

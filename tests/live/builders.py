@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from dashboard.live.hub.feeds import merge
 from dashboard.live.hub.sources import Source, World
 from dashboard.live.outbox import Outbox
 from machines.engine.records import Live
@@ -35,6 +35,19 @@ SHIFT: dict[str, Any] = {
         "Work": {"invoke": {"src": "crew", "onDone": "Rest"}},
     },
 }
+
+
+def merge(value: Any, patch: Any) -> Any:
+    """Apply RFC 7396's MergePatch, as a client does with a delta. Leaves ``value`` as it was."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(value) if isinstance(value, Mapping) else {}
+    for key, change in patch.items():
+        if change is None:
+            result.pop(key, None)
+        else:
+            result[key] = merge(result.get(key), change)
+    return result
 
 
 def live(machine: str = "gate", *, now: int = 1000, flow: dict[str, int] | None = None, **counts: int) -> Live:

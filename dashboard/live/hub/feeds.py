@@ -305,16 +305,3 @@ def _check_whole(value: Any) -> Any:
         for inner in value.values():
             _check_whole(inner)
     return value
-
-
-def merge(value: Any, patch: Any) -> Any:
-    """Apply RFC 7396's MergePatch, as a client does with a delta. Leaves ``value`` as it was."""
-    if not isinstance(patch, Mapping):
-        return patch
-    result = dict(value) if isinstance(value, Mapping) else {}
-    for key, change in patch.items():
-        if change is None:
-            result.pop(key, None)
-        else:
-            result[key] = merge(result.get(key), change)
-    return result

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.live.hub.feeds import Inexpressible, changes, merge, same
+from dashboard.live.hub.feeds import Inexpressible, changes, same
+from tests.live.builders import merge
 
 leaves = st.one_of(st.booleans(), st.integers(-3, 3), st.text("ab", max_size=2), st.just([]), st.just([1, None]))
 with_null = st.one_of(st.none(), leaves)
