@@ -9,10 +9,10 @@ from django import forms
 from dashboard.models import Preferences
 from dashboard.shared import times
 from dashboard.shared.form_views import make_key
-from dashboard.shared.permissions import MEANINGS, anywhere, scope_of
 from machines.catalog.builtin_machines import split_system
 from machines.instances.forms import PageForm
 from machines.models import Machine
+from machines.people.permissions import MEANINGS, anywhere, scope_of
 from machines.people.tokens import MAX_DAYS
 
 

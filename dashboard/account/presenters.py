@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.shared.permissions import MEANINGS, scope_of
 from machines.models import Token
 from machines.patterns import Held
 from machines.people import tokens
+from machines.people.permissions import MEANINGS, scope_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,12 @@ from dashboard.serving.cache import get_shared_cache
 from dashboard.shared import themes, times
 from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.form_views import go_back
-from dashboard.shared.permissions import MEANINGS, require, rights_of, scope_of
+from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from machines.models import Token
 from machines.people import actions as tokens
 from machines.people.actor import Actor
+from machines.people.permissions import MEANINGS, rights_of, scope_of
 from machines.people.tokens import Unmakeable
 
 from .forms import PreferencesForm, TokenForm

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from dashboard.shared.errors.redis_outage import Panels
-from dashboard.shared.permissions import Scope
 from machines.alarms.alarm import Alarm, sort_alarms
 from machines.alarms.queries import detect_alarms
 from machines.alarms.recording import merge_states
 from machines.engine import Survey
 from machines.failures.queries import find_top_groups
+from machines.people.permissions import Scope
 from machines.statistics.present import Present, present
 
 from .links import link_alarm, link_error

@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.form_views import answer_form
 from dashboard.shared.list_pages import ListLinks, cut_page
-from dashboard.shared.permissions import View, require, scope_of
+from dashboard.shared.permissions import View, require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.alarms import actions as alarms
@@ -22,6 +22,7 @@ from machines.alarms.alarm import SEVERITIES, Alarm
 from machines.alarms.errors import BadAlarmInput, UnknownAlarm
 from machines.people.actor import Actor
 from machines.people.errors import TooFast
+from machines.people.permissions import scope_of
 
 from .forms import DURATIONS, FORMS, AlarmFilter, HistoryFilter
 from .queries import collect_alarms

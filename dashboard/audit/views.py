@@ -9,8 +9,9 @@ from django.utils import timezone
 from dashboard.shared.addresses import list_saved_views
 from dashboard.shared.csv_export import Export, list_lines, stream_csv
 from dashboard.shared.list_pages import ListLinks
-from dashboard.shared.permissions import require, require_audited, scope_of
+from dashboard.shared.permissions import require, require_audited
 from dashboard.shared.rendering import render_page
+from machines.people.permissions import scope_of
 
 from .filter import AuditFilter, make_cursor, older_than
 from .presenters import COLUMNS, make_day, make_row, read_pages

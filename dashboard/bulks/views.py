@@ -19,7 +19,7 @@ from dashboard.shared.counts import count_states
 from dashboard.shared.csv_export import Export, list_lines, stream_csv
 from dashboard.shared.form_views import answer_form, key_of_content, make_key
 from dashboard.shared.list_pages import ListLinks
-from dashboard.shared.permissions import View, allows, demand, require, require_audited
+from dashboard.shared.permissions import View, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.version_view import VersionView
@@ -34,6 +34,7 @@ from machines.catalog.queries import count_missing
 from machines.engine import BadInput, errors
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
+from machines.people.permissions import allows, demand
 
 from .forms import NewBulk, RateForm, list_actions
 from .presenters import COLUMNS, MAX_CLASSES, count_words, list_available_actions, read_rows

@@ -13,12 +13,13 @@ from django.urls import reverse
 
 from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.errors.statuses import OVER_PACE
-from dashboard.shared.permissions import anywhere, require
+from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from machines.connections import get_throttle
 from machines.engine import EngineUnavailable
 from machines.engine.connection import routing
 from machines.engine.connection.client import FAILURES
+from machines.people.permissions import anywhere
 from machines.statistics.ages import format_age
 
 from .patterns import SECTIONS, Section, View, connect

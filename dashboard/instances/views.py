@@ -16,7 +16,7 @@ from dashboard.shared import version_view
 from dashboard.shared.addresses import REVISION_DIGITS, parse_number
 from dashboard.shared.errors.pages import bad_request
 from dashboard.shared.form_views import answer_form, key_of_content, make_key
-from dashboard.shared.permissions import allows, require
+from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.version_view import (
@@ -37,6 +37,7 @@ from machines.mapreduce.store import RUN
 from machines.people import rules
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
+from machines.people.permissions import allows
 
 from . import presenters
 from .forms import KeyedForm, ResumeForm

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from dashboard.shared.addresses import job_url
 from dashboard.shared.form_views import answer_form
-from dashboard.shared.permissions import View, allows, require
+from dashboard.shared.permissions import View, require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.catalog.redaction import strict_redactor
@@ -21,6 +21,7 @@ from machines.jobs import actions as jobs
 from machines.jobs import queries as job_queries
 from machines.people.actor import Actor
 from machines.people.errors import NotMoved
+from machines.people.permissions import allows
 
 from .queues import presenters as acts
 from .queues.presenters import FailedAction, find_job_page, read_figures

@@ -26,7 +26,6 @@ from dashboard.shared.counts import (
     narrow,
 )
 from dashboard.shared.errors.redis_outage import Panels
-from dashboard.shared.permissions import Scope, allows, scope_of
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.version_view import VersionView
 from machines.catalog.accepted_senders import line
@@ -42,6 +41,7 @@ from machines.engine import (
 )
 from machines.integrations.attached import actions as mirrors
 from machines.people.actor import Actor
+from machines.people.permissions import Scope, allows, scope_of
 from machines.retention import figures
 
 from .diagram import count_errors, draw_machine

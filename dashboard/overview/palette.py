@@ -17,11 +17,12 @@ from django.utils.text import slugify
 from dashboard.alarms.queries import collect_alarms
 from dashboard.models import SavedView
 from dashboard.shared.navigation import list_navigation_links
-from dashboard.shared.permissions import allows, require, scope_of
+from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import redacted_engine
 from machines.connections import get_throttle
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.people.limits import spend_if_available
+from machines.people.permissions import allows, scope_of
 
 from .search import Hit, search, search_docs, search_words
 

@@ -16,7 +16,7 @@ from dashboard.models import SavedView
 from dashboard.shared import charts, version_view
 from dashboard.shared.counts import count_known, count_states, name_topic, rank_depths, read_depths
 from dashboard.shared.errors.redis_outage import Panels
-from dashboard.shared.permissions import Scope, allows, require, scope_of
+from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.alarms.alarm import CRITICAL, WARNING, Alarm, worst_by_machine
@@ -24,7 +24,7 @@ from machines.catalog.builtin_machines import split_system
 from machines.catalog.queries import count_missing
 from machines.conf import conf
 from machines.engine import Survey
-from machines.people.permissions import NOTHING
+from machines.people.permissions import NOTHING, Scope, allows, scope_of
 from machines.statistics.series import rates_by_machine
 
 from .presenters import (

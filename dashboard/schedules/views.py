@@ -11,12 +11,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from dashboard.shared.form_views import answer_form, make_key
-from dashboard.shared.permissions import Forbidden, View, allows, anywhere, demand, require, require_audited
+from dashboard.shared.permissions import View, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.catalog.queries import count_missing
 from machines.engine.errors import BadInput, SignalboxError
 from machines.people.actor import Actor
+from machines.people.permissions import Forbidden, allows, anywhere, demand
 from machines.schedules import DeclaredSchedule, InvalidSchedule, Row, UnknownSchedule, authors, queries
 from machines.schedules import actions as services
 

@@ -17,8 +17,7 @@ from django.utils.http import RFC3986_SUBDELIMS
 from dashboard.models import SavedView
 from dashboard.site.mount_point import find_page
 from machines.engine import Job
-
-from .permissions import anywhere, scope_of
+from machines.people.permissions import anywhere, scope_of
 
 
 def page_of(name: str, *arguments: str) -> str:

@@ -13,9 +13,9 @@ from django.apps import apps
 from django.urls import NoReverseMatch
 
 from machines.approvals import queries as approval_queries
+from machines.people.permissions import anywhere, scope_of
 
 from .addresses import find_page_address
-from .permissions import anywhere, scope_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,37 +16,8 @@ from dashboard.site.mount_point import mount_path
 from machines.audit.entries import REFUSED, record, source_of
 from machines.catalog.redaction import Concealed
 from machines.models import Draft, StoredPlan
-from machines.people.permissions import (
-    MEANINGS,
-    RIGHTS,
-    ROLES,
-    Forbidden,
-    Scope,
-    allows,
-    anywhere,
-    demand,
-    rights_of,
-    scope_of,
-)
-
-__all__ = [
-    "MEANINGS",
-    "RIGHTS",
-    "ROLES",
-    "Forbidden",
-    "Scope",
-    "allows",
-    "anywhere",
-    "demand",
-    "find_of_machine",
-    "record_refusal",
-    "require",
-    "require_audited",
-    "rights_of",
-    "scope_of",
-]
-
 from machines.people.actor import Actor
+from machines.people.permissions import RIGHTS, Forbidden, allows, anywhere
 
 Action = str | Callable[[HttpRequest], str]
 View = Callable[..., HttpResponse]

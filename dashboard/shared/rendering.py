@@ -9,8 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 
 from machines.diagrams import standalone
-
-from .permissions import RIGHTS, anywhere, rights_of
+from machines.people.permissions import RIGHTS, anywhere, rights_of
 
 SECTIONS = {
     "api": "account", "bulks": "bulk", "examples": "patterns", "failures": "errors", "insight": "machines",

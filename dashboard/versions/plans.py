@@ -14,7 +14,7 @@ from dashboard.shared.addresses import parse_number
 from dashboard.shared.counts import VersionCounts, count_versions
 from dashboard.shared.csv_export import Export, list_lines, stream_csv
 from dashboard.shared.form_views import answer_form
-from dashboard.shared.permissions import allows, find_of_machine, require, require_audited
+from dashboard.shared.permissions import find_of_machine, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.bulks.order import MAX_RATE, MAX_REASON
@@ -22,6 +22,7 @@ from machines.engine import BadInput, Live, MigrationPlan, PlanError, VersionRef
 from machines.models import StoredPlan
 from machines.people.actor import Actor
 from machines.people.errors import NotMigrated, PlanInUse
+from machines.people.permissions import allows
 from machines.versions import comparison
 from machines.versions import plans as services
 

@@ -18,7 +18,7 @@ from dashboard.shared import version_view
 from dashboard.shared.addresses import parse_number
 from dashboard.shared.counts import count_versions
 from dashboard.shared.form_views import answer_form, redirect_to_request
-from dashboard.shared.permissions import allows, find_of_machine, require, require_audited
+from dashboard.shared.permissions import find_of_machine, require, require_audited
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import answer_drawing, render_page
 from dashboard.shared.version_view import Overlay, find_state_parts, find_transition_parts
@@ -34,6 +34,7 @@ from machines.instances.forms import PageForm
 from machines.models import Draft, StoredPlan
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, DraftChanged, DraftClosed, DraftConflict
+from machines.people.permissions import allows
 from machines.versions import drafts, plans
 from machines.versions import rollouts as services
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 from django.http import Http404, HttpRequest, HttpResponse
 
 from dashboard.shared.form_views import answer_form
-from dashboard.shared.permissions import allows, require
+from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from machines.alarms.workers import SILENT_AFTER
 from machines.catalog.queries import count_missing
 from machines.instances.forms import REASON_LIMIT
 from machines.jobs import worker_actions as services
 from machines.people.actor import Actor
+from machines.people.permissions import allows
 from machines.worker.duties.exclusive_duties import TTL
 
 from .forms import ORDERS, OrderForm

@@ -9,9 +9,9 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 
-from dashboard.shared.permissions import RIGHTS, ROLES
 from machines.engine import WorkerInfo
 from machines.people.actor import Actor
+from machines.people.permissions import RIGHTS, ROLES
 from tests.engine.builders import machine
 from tests.pages.conftest import as_, user_of  # noqa: F401  fixtures
 

@@ -16,7 +16,7 @@ from django.test import Client
 
 from dashboard.live.messages import Frame
 from dashboard.live.outbox import EXTENSION
-from dashboard.shared.permissions import RIGHTS
+from machines.people.permissions import RIGHTS
 
 from .builders import Screen
 

@@ -12,7 +12,6 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from dashboard.shared.permissions import RIGHTS, ROLES
 from machines.bulks import Bulk, Order
 from machines.engine import Engine, WorkerInfo
 from machines.engine.sm_commands import call
@@ -27,6 +26,7 @@ from machines.models import (
     StoredPlan,
     Webhook,
 )
+from machines.people.permissions import RIGHTS, ROLES
 from machines.schedules import Schedules
 
 from .table import DOOR, OF_BULK, OF_KEY, OF_SCHEDULE, OF_WORKER

@@ -19,7 +19,7 @@ from dashboard.shared.counts import Figures, name_topic
 from dashboard.shared.errors.pages import bad_request
 from dashboard.shared.form_views import answer_form, go_back
 from dashboard.shared.list_pages import ListLinks, Terms
-from dashboard.shared.permissions import View, allows, require, scope_of
+from dashboard.shared.permissions import View, require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.catalog import builtin_machines
@@ -29,6 +29,7 @@ from machines.jobs import groups
 from machines.jobs import queue_actions as queues
 from machines.jobs.groups import GroupFigures
 from machines.people.actor import Actor
+from machines.people.permissions import allows, scope_of
 from machines.statistics.series import recent_times
 
 from . import presenters

@@ -16,11 +16,11 @@ from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
 from django.utils.deprecation import MiddlewareMixin
 
-from dashboard.shared.permissions import Forbidden, scope_of
 from dashboard.site.mount_point import is_api_request
 from machines.bulks.store import OrderLost
 from machines.engine import errors
 from machines.people import errors as services
+from machines.people.permissions import Forbidden, scope_of
 
 from . import problems
 from .statuses import BAD_REQUEST, FAULT, FORBIDDEN, NO_PAGE, STALE_FORM, status_of, title_of

@@ -9,7 +9,8 @@ from django.contrib.auth.models import Permission
 from django.urls import URLPattern, reverse
 
 from dashboard import site_urls, urls
-from dashboard.shared.permissions import RIGHTS, allows, require
+from dashboard.shared.permissions import require
+from machines.people.permissions import RIGHTS, allows
 from tests.cases import for_each
 from tests.pages.table import NOT_FOR_BROWSERS, OF_INSTANCE, TABLE
 

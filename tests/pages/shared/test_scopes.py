@@ -11,9 +11,9 @@ from django.test import Client
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from dashboard.shared.permissions import RIGHTS, allows, scope_of
 from machines.catalog.publishing import adopt
 from machines.models import AuditEntry
+from machines.people.permissions import RIGHTS, allows, scope_of
 from tests.pages.table import SOME, TABLE
 
 LISTS = {name for name, entry in TABLE.items() if entry.of == SOME and not entry.arguments}

@@ -21,12 +21,12 @@ from django.test import Client
 from django.urls import reverse
 
 from dashboard.models import SavedView
-from dashboard.shared.permissions import RIGHTS
 from dashboard.site.log_format import Line
 from machines.catalog.publishing import adopt
 from machines.engine import Engine
 from machines.models import Approval, AuditEntry, Delivery, Machine, Webhook
 from machines.people.actor import Actor
+from machines.people.permissions import RIGHTS
 from machines.webhooks import management, sender
 from machines.webhooks.fan_out import FanOut
 from machines.worker import Job
