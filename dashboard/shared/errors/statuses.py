@@ -13,8 +13,6 @@ SB719 an identity provider does not answer
 
 from __future__ import annotations
 
-from typing import Any
-
 from machines.bulks.errors import NotNow
 from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.catalog.offload import AtOnce, NoHelper, Overrun
@@ -49,119 +47,71 @@ CROWDED, TOO_LARGE, BUSY, TOO_LONG = "SB712", "SB713", "SB714", "SB716"
 COOKIES_TOO_LARGE, GUESSED = "SB715", GuessedTooOften.code
 SIGN_IN_FAILED, PROVIDER_AWAY = "SB718", "SB719"
 
-STATUS: dict[type[Exception], int] = {
-    errors.LookupFailed: 404,
-    errors.BadInput: 400,
-    MethodRefused: 422,
-    MethodFailed: 422,
-    errors.DefinitionError: 422,
-    errors.PlanError: 422,
-    errors.Refused: 422,
-    errors.NotAllowed: 403,
-    errors.NeedsApproval: 409,
-    Forbidden: 403,
-    OwnRequest: 403,
-    SignInNeeded: 403,
-    NotApprover: 403,
-    TokenNeeded: 403,
-    TooFast: 429,
-    AtOnce: 429,
-    Overrun: 422,
-    NoHelper: 503,
-    ApprovalNeeded: 409,
-    NotOpen: 409,
-    NotMoved: 409,
-    DraftConflict: 409,
-    DraftClosed: 409,
-    DraftChanged: 409,
-    SecondNeeded: 409,
-    PlanInUse: 409,
-    NotMigrated: 409,
-    NotNow: 409,
-    Diverged: 409,
-    AuthorLost: 409,
-    DeclaredSchedule: 409,
-    errors.InstanceExists: 409,
-    errors.Conflict: 409,
-    errors.VersionRefused: 409,
-    errors.Miscounted: 409,
-    errors.JobHandled: 409,
-    errors.Suspended: 409,
-    errors.LeaseLost: 409,
-    PatternError: 409,
-    SecretUnreadable: 409,
-    errors.EncryptionFailed: 409,
-    InsightOff: 503,
-    StoreUnavailable: 503,
-    errors.EngineUnavailable: 503,
-    errors.EngineFault: 500,
-    errors.LibraryNotLoaded: 503,
+ANSWERS: dict[type[Exception], tuple[int | None, str]] = {
+    errors.LookupFailed: (404, "Not found"),
+    errors.BadInput: (400, "Invalid input"),
+    MethodRefused: (422, "The method refuses this row"),
+    MethodFailed: (422, "The method failed"),
+    errors.DefinitionError: (422, "The definition has errors"),
+    errors.PlanError: (422, "The plan has errors"),
+    errors.Refused: (422, "Refused"),
+    errors.NotAllowed: (403, "Not allowed"),
+    errors.NeedsApproval: (409, "Approval needed"),
+    Forbidden: (403, "Permission denied"),
+    OwnRequest: (403, "You cannot decide your own request"),
+    SignInNeeded: (403, "Log in again"),
+    NotApprover: (403, "You are not in the group that decides"),
+    TokenNeeded: (403, "Token required"),
+    TooFast: (429, "Rate limit exceeded"),
+    AtOnce: (429, "Too many concurrent requests"),
+    Overrun: (422, "Timeout"),
+    NoHelper: (503, "Server busy"),
+    ApprovalNeeded: (409, "Approval needed"),
+    NotOpen: (409, "Request already decided"),
+    NotMoved: (409, "Job has moved"),
+    DraftConflict: (409, "Conflict: another version is current"),
+    DraftClosed: (409, "The draft is closed"),
+    DraftChanged: (409, "Conflict: the draft changed"),
+    SecondNeeded: (409, "Approval needed"),
+    PlanInUse: (409, "The plan is in use"),
+    NotMigrated: (409, "Nothing to move back"),
+    NotNow: (409, "Not possible in this state"),
+    Diverged: (409, "Database and Redis differ"),
+    AuthorLost: (409, "The author lost the right"),
+    DeclaredSchedule: (409, "The schedule is declared elsewhere"),
+    errors.InstanceExists: (409, "Instance already exists"),
+    errors.Conflict: (409, "Conflict: the instance changed"),
+    errors.VersionRefused: (409, "Conflict: the versions do not allow it"),
+    errors.Miscounted: (409, "Number of jobs has changed"),
+    errors.JobHandled: (409, "The instance has moved on"),
+    errors.Suspended: (409, "Instance suspended"),
+    errors.LeaseLost: (409, "Lease lost"),
+    PatternError: (409, "Conflict"),
+    SecretUnreadable: (409, "The key is gone"),
+    errors.EncryptionFailed: (409, "Not encrypted or decrypted"),
+    InsightOff: (503, "Insight is off"),
+    StoreUnavailable: (503, "Facts of insight unavailable"),
+    errors.EngineUnavailable: (503, "Redis unavailable"),
+    errors.EngineFault: (500, "Unexpected engine response"),
+    errors.LibraryNotLoaded: (503, "Functions library not loaded"),
+    errors.UnknownMachine: (None, "Machine not found"),
+    errors.UnknownInstance: (None, "Instance not found"),
+    errors.BadPayload: (None, "Invalid payload or data"),
+    errors.UnknownEvent: (None, "Unknown event"),
+    errors.TooMuchWork: (None, "Step too large"),
+    errors.NotPermitted: (None, "Redis permission missing"),
 }
-
-TITLES: dict[type[Exception], str] = {
-    errors.LookupFailed: "Not found",
-    errors.UnknownMachine: "Machine not found",
-    errors.UnknownInstance: "Instance not found",
-    errors.BadInput: "Invalid input",
-    MethodRefused: "The method refuses this row",
-    MethodFailed: "The method failed",
-    errors.BadPayload: "Invalid payload or data",
-    errors.DefinitionError: "The definition has errors",
-    errors.PlanError: "The plan has errors",
-    errors.Refused: "Refused",
-    errors.UnknownEvent: "Unknown event",
-    errors.TooMuchWork: "Step too large",
-    errors.Suspended: "Instance suspended",
-    errors.NotAllowed: "Not allowed",
-    errors.NeedsApproval: "Approval needed",
-    Forbidden: "Permission denied",
-    OwnRequest: "You cannot decide your own request",
-    SignInNeeded: "Log in again",
-    NotApprover: "You are not in the group that decides",
-    TokenNeeded: "Token required",
-    TooFast: "Rate limit exceeded",
-    AtOnce: "Too many concurrent requests",
-    Overrun: "Timeout",
-    NoHelper: "Server busy",
-    ApprovalNeeded: "Approval needed",
-    NotOpen: "Request already decided",
-    NotMoved: "Job has moved",
-    DraftConflict: "Conflict: another version is current",
-    DraftClosed: "The draft is closed",
-    DraftChanged: "Conflict: the draft changed",
-    SecondNeeded: "Approval needed",
-    PlanInUse: "The plan is in use",
-    NotMigrated: "Nothing to move back",
-    NotNow: "Not possible in this state",
-    Diverged: "Database and Redis differ",
-    AuthorLost: "The author lost the right",
-    DeclaredSchedule: "The schedule is declared elsewhere",
-    errors.Conflict: "Conflict: the instance changed",
-    errors.VersionRefused: "Conflict: the versions do not allow it",
-    errors.JobHandled: "The instance has moved on",
-    errors.Miscounted: "Number of jobs has changed",
-    errors.InstanceExists: "Instance already exists",
-    errors.LeaseLost: "Lease lost",
-    PatternError: "Conflict",
-    SecretUnreadable: "The key is gone",
-    errors.EncryptionFailed: "Not encrypted or decrypted",
-    InsightOff: "Insight is off",
-    StoreUnavailable: "Facts of insight unavailable",
-    errors.EngineUnavailable: "Redis unavailable",
-    errors.EngineFault: "Unexpected engine response",
-    errors.NotPermitted: "Redis permission missing",
-    errors.LibraryNotLoaded: "Functions library not loaded",
-}
+"""Error -> the status of its answer, None for that of its base class; and its title."""
 
 
 def status_of(kind: type[BaseException]) -> int:
-    return int(_find_nearest(STATUS, kind) or 500)
+    return next((status for status, _ in _list_answers(kind) if status), 500)
 
 
 def title_of(kind: type[BaseException]) -> str:
-    return str(_find_nearest(TITLES, kind) or "Request failed")
+    return next((title for _, title in _list_answers(kind) if title), "Request failed")
 
 
-def _find_nearest(table: dict[type[Exception], Any], kind: type[BaseException]) -> Any:
-    """Return the entry of the class, or of its closest base class."""
-    return next((table[one] for one in kind.__mro__ if one in table), None)
+def _list_answers(kind: type[BaseException]) -> list[tuple[int | None, str]]:
+    """List the answers of a class and of its base classes, the closest first."""
+    return [ANSWERS[one] for one in kind.__mro__ if one in ANSWERS]
