@@ -78,12 +78,17 @@ class SkipForm(RedriveForm):
     field_order = ("expect", "result", "rate", "reason")
 
 
-FORMS: dict[str, type[forms.Form]] = {
-    "assign": AssignForm,
-    "mute": ReasonForm,
-    "resolve": ReasonForm,
-    "reopen": ReasonForm,
-    "redrive": RedriveForm,
-    "skip": SkipForm,
-    "stop": ReasonForm,
+ACTIONS: dict[str, tuple[type[forms.Form], str, str]] = {
+    "assign": (AssignForm, "Assign", "Names the person who takes care of this."),
+    "mute": (ReasonForm, "Mute until it changes", "Until it fails in another version of a machine, or on another one."),
+    "resolve": (ReasonForm, "Resolve", "The cause is gone. A later failure opens the group as a regression."),
+    "reopen": (ReasonForm, "Open again", "Puts the group back among the open ones."),
+    "redrive": (RedriveForm, "Retry {jobs}", "Makes {jobs} ready again with all attempts."),
+    "skip": (
+        SkipForm,
+        "Skip {jobs} with a result",
+        "Moves the instances of {jobs} as if these had completed with it.",
+    ),
+    "stop": (ReasonForm, "Stop", "Stops the running action. Jobs that were moved stay moved."),
 }
+"""Action -> its form, its button, and what it does."""

@@ -14,7 +14,7 @@ from machines.engine import Job, errors
 from machines.failures.queries import GroupView
 from machines.models import FailureAction
 
-from .forms import FORMS
+from .forms import ACTIONS
 
 WIDTH, HEIGHT, GAP = 96, 20, 1  # of a trend drawing, in its own units
 
@@ -108,26 +108,13 @@ def list_actions(
 
 def make_action(view: GroupView, name: str, count: int, sent: Mapping[str, Any] | None = None) -> GroupAction:
     initial = {"expect": count, "assignee": view.group.assignee}
-    form = FORMS[name](sent, id=name, initial=initial)
+    form, label, about = ACTIONS[name]
     jobs = f"{count:,} open job{'' if count == 1 else 's'}"
-    labels = {
-        "redrive": (f"Retry {jobs}", f"Makes {jobs} ready again with all attempts."),
-        "skip": (
-            f"Skip {jobs} with a result",
-            f"Moves the instances of {jobs} as if the job had completed with the result.",
-        ),
-        "stop": ("Stop", "Stops the running action. Jobs that were moved stay moved."),
-        "assign": ("Assign", "Names the person who takes care of this."),
-        "mute": (
-            "Mute until it changes",
-            "Muted until it fails in another version of a machine, or on another machine.",
-        ),
-        "resolve": ("Resolve", "The cause is gone. A later failure opens the group as a regression."),
-        "reopen": ("Open again", "Puts the group back among the open ones."),
-    }
-    label, about = labels[name]
     url = find_page_address(f"signalbox:error-{name}", view.group.pk)
-    return GroupAction(name, url, about, label, form, danger=name == "skip")
+    return GroupAction(
+        name, url, about.format(jobs=jobs), label.format(jobs=jobs), form(sent, id=name, initial=initial),
+        danger=name == "skip",
+    )  # fmt: skip
 
 
 def make_failure(action: GroupAction, error: errors.SignalboxError) -> FailedAction:

@@ -21,7 +21,7 @@ from machines.failures.queries import GroupView
 from machines.models import FailureAction
 from machines.people.actor import Actor
 
-from .forms import FORMS, TABS, InboxTerms
+from .forms import ACTIONS, TABS, InboxTerms
 from .presenters import GroupAction, draw_trend, list_actions, make_action, make_failure, make_row, make_sample
 
 WEEK = 24 * 7  # hours of the trend of one group
@@ -123,4 +123,4 @@ def _run(actor: Actor, id: int, name: str, given: dict[str, Any]) -> str:
     return SUCCESS[name]
 
 
-ACTION_VIEWS = {name: _make_view(name) for name in FORMS}
+ACTION_VIEWS = {name: _make_view(name) for name in ACTIONS}
