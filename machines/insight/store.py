@@ -38,6 +38,7 @@ THREADS = 2
 MEMORY = "1GB"  # of DuckDB in one process; what does not fit goes to files in the folder
 GRACE = 600.0  # seconds for which a merged file stays for readers
 FAN = 8  # step files of one size class that are merged into one
+ATTEMPTS = 5  # to erase while steps are added
 LARGEST = 4_000_000  # rows of a step file that is merged no further: about 60 MB
 MOST_DELTA = 100_000  # rows of the deltas that go into the base, or a fifth of it where that is more
 COLUMNS: Mapping[str, Mapping[str, str]] = {
@@ -281,11 +282,21 @@ class Store:
                     path.unlink()
 
     def erase(self, machine: str, instance: str) -> int:
-        """Write the files anew, without an instance, and remove the old ones; return how many steps went."""
-        known = self.manifest(machine)
-        numbers = [n for (n,) in self.ask(machine, "SELECT n FROM {instances} WHERE instance = ?", values=[instance])]
-        if not numbers:
-            return 0
+        """Write the files anew, without an instance, and remove the old ones; return how many steps went. It begins
+        again where steps were added meanwhile."""
+        for attempt in range(ATTEMPTS):
+            known = self.manifest(machine)
+            rows = self.ask(machine, "SELECT n FROM {instances} WHERE instance = ?", values=[instance])
+            if not rows:
+                return 0
+            try:
+                return known.count - self._remove(machine, known, [n for (n,) in rows]).count
+            except StoreUnavailable:
+                if attempt == ATTEMPTS - 1 or self.manifest(machine).generation == known.generation:
+                    raise
+        raise AssertionError
+
+    def _remove(self, machine: str, known: Manifest, numbers: Sequence[int]) -> Manifest:
         doomed = f"n IN ({', '.join(map(str, numbers))})"
         with _reporting(self.folder(machine)):
             steps = self._copy(machine, "steps", f"SELECT * FROM {self._steps(machine, known)} WHERE NOT {doomed}")
@@ -294,7 +305,7 @@ class Store:
             new = self._commit(machine, known, replace(known, steps=steps, base=base, deltas={}, old={}))
             for name in {*known.steps, *known.base, *known.deltas, *known.old}:
                 (self.folder(machine) / name).unlink(missing_ok=True)
-        return known.count - new.count
+        return new
 
 
 def get_store() -> Store:

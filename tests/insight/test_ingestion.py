@@ -12,6 +12,8 @@ from machines.insight.records import GAP, Search
 from machines.insight.store import Store
 from machines.instances.archive.store import get_archive
 from machines.retention.duty import RetentionDuty
+from machines.retention.erasure import erase
+from tests.configuration import configure
 from tests.retention.conftest import Restless
 
 DEFINITION = {
@@ -196,9 +198,87 @@ def test_small_files_are_merged_and_readers_of_an_older_manifest_go_on(engine, d
     assert len(list(store.folder("order").glob("*.parquet"))) == len({*after.steps, *after.deltas, *after.base})
 
 
-def test_erasing_leaves_no_fact_of_an_instance(engine, duty, store):
+def test_erasing_leaves_no_fact_of_an_instance(engine, duty, store, settings):
+    configure(settings, INSIGHT=store.folder(""))
     engine.create("order", "a")
     engine.create("order", "b")
     run(duty)
-    assert store.erase("order", "a") == 1
+    report = erase(engine, "order", id="a", actor="ann", reason="asked for")
+    assert report.removed["steps of insight"] == 1
     assert [step[0] for step in read_steps(store)] == ["b"]
+    assert len(list(store.folder("order").glob("*.parquet"))) == 2
+
+
+def test_erasing_begins_again_where_steps_were_added_meanwhile(engine, duty, store, monkeypatch):
+    engine.create("order", "a")
+    run(duty)
+    real, calls = store._copy, list[str]()
+
+    def copy(machine: str, kind: str, query: str) -> dict[str, int]:
+        calls.append(kind)
+        if len(calls) == 1:
+            store.append("order", store.manifest("order"), [], [], swept=5)
+        return real(machine, kind, query)
+
+    monkeypatch.setattr(store, "_copy", copy)
+    assert store.erase("order", "a") == 1
+    assert (store.manifest("order").swept, calls) == (5, ["steps", "instances"] * 2)
+
+
+def test_a_full_disk_loses_nothing(engine, duty, store, monkeypatch, caplog):
+    engine.create("order", "a")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_sync", fail)
+        run(duty)
+    assert "No space left on device" in caplog.text
+    assert store.manifest("order").count == 0
+    run(duty)
+    assert len(read_steps(store)) == 1
+
+
+def test_two_writers_add_a_step_once(engine, duty, store):
+    known = store.manifest("order")
+    engine.create("order", "a")
+    run(duty)
+    with pytest.raises(StoreUnavailable, match="another process changed"):
+        store.append("order", known, [], [], swept=1)
+    assert len(read_steps(store)) == 1
+
+
+def test_states_of_regions_are_whole_configurations(engine, store, duty):
+    region = {"initial": "Open", "states": {"Open": {"on": {"shut": "Shut"}}, "Shut": {"type": "final"}}}
+    other = {"initial": "Dark", "states": {"Dark": {"on": {"light": "Lit"}}, "Lit": {"type": "final"}}}
+    engine.publish({"id": "room", "initial": "All", "states": {"All": {"type": "parallel", "states": {
+        "Door": region, "Lamp": other}}}})  # fmt: skip
+    engine.create("room", "a")
+    engine.fire("room", "a", "light")
+    run(duty)
+    found = questions.paths(Search("room"), store=store)
+    assert found.paths[0].states == ("Open, Dark", "Open, Lit")
+    assert found.extent.has_regions
+
+
+def test_a_step_counts_for_the_version_that_took_it(engine, duty, store):
+    engine.create("order", "a", now=1_000)
+    engine.publish({**DEFINITION, "description": "second"})
+    plan = engine.plan("order", 2)
+    assert engine.migrate(plan).moved == 1
+    engine.fire("order", "a", "pay")
+    run(duty)
+    assert store.ask("order", "SELECT version FROM {steps} ORDER BY revision") == [(1,), (2,), (2,)]
+
+
+def test_steps_of_jobs_name_queue_and_handler(engine, duty, store):
+    sending = {"invoke": {"src": "send", "queue": "post", "onDone": "Sent"}}
+    engine.publish({"id": "mail", "initial": "Sending", "states": {"Sending": sending, "Sent": {"type": "final"}}})
+    engine.create("mail", "a")
+    (job,) = engine.take("mail", "post", "w1")
+    engine.complete(job)
+    run(duty)
+    (row,) = questions.people(Search("mail"), "queue", store=store).rows
+    assert (row.name, row.steps, row.failed) == ("post", 1, 0)
+    assert questions.people(Search("mail"), "handler", store=store).rows[0].name == "send"
