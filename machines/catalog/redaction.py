@@ -12,7 +12,6 @@ hidden as a whole. Copies of a hidden value that stand elsewhere in the same ins
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -38,10 +37,9 @@ from machines.engine import (
     Suspended,
     UnknownMachine,
 )
+from machines.engine.instances.encryption import list_texts
 
 MASK = "•••"
-LEAST = 4
-"""Characters of a value that is looked for in other places: a shorter one would be found everywhere."""
 NOTHING = SensitiveFields()
 KIND = "(?:null|boolean|number|string|array|object)"
 HARMLESS = re.compile(
@@ -126,7 +124,8 @@ class Redactor:
             return [self.value(inner) for inner in value]
         if isinstance(value, str):
             return self.text(value)
-        return MASK if _is_telling(value) and str(value) in self._known else value
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return MASK if is_number and str(value) in self._known else value
 
     def text(self, text: str) -> str:
         """Return a text without the values known to be hidden."""
@@ -138,8 +137,7 @@ class Redactor:
         """Learn what is sensitive in these: it is found in texts and other values from now on."""
         for holder in () if self.open else holders:
             for value in find_named(holder, self._sensitive.names):
-                for leaf in filter(_is_telling, list_leaves(value)):
-                    self._known |= {str(leaf), *(json.dumps(leaf, ensure_ascii=x).strip('"') for x in (True, False))}
+                self._known.update(list_texts(value))
                 self._copies = None
 
     def redact_request(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -425,18 +423,3 @@ def find_named(holder: Any, names: frozenset[str]) -> Iterator[Any]:
     elif isinstance(holder, list | tuple):
         for value in holder:
             yield from find_named(value, names)
-
-
-def list_leaves(value: Any) -> Iterator[Any]:
-    """Yield what stands in a value and holds nothing else."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for inner in value:
-            yield from list_leaves(inner)
-    else:
-        yield value
-
-
-def _is_telling(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool) and len(str(value)) >= LEAST

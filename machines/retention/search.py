@@ -23,12 +23,13 @@ from django.conf import settings
 from django.db import connection, models
 
 from machines.catalog.models import DocumentField, Machine, MachineVersion
-from machines.catalog.redaction import MASK, find_named, list_leaves
+from machines.catalog.redaction import MASK, find_named
 from machines.conf import conf
 from machines.engine import Engine
 from machines.engine.connection import routing
 from machines.engine.connection.client import connect
 from machines.engine.connection.redis_url import SCHEMES
+from machines.engine.instances.encryption import list_leaves
 from machines.instances.models import ArchivedInstance
 
 PAGE = 300  # keys of one round trip

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from machines.catalog.redaction import MASK
 from machines.engine import Job as TakenJob
 from machines.engine import errors
 
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
 # One for all jobs: each holds it for a few instructions, and a lock of its own for each costs more.
 _guard = threading.Lock()
-
-
-MASK = "•••"
 
 
 class Timeout(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -20,6 +21,7 @@ from machines.engine import (
     Step,
     Timer,
 )
+from machines.engine.instances.encryption import list_leaves
 
 SECRET = "4111-0042"
 MARKED = SensitiveFields(frozenset({"card"}), {"open": frozenset({"pin"})})
@@ -226,3 +228,14 @@ def test_a_preview_hides_changes_and_what_jobs_would_get(redactor) -> None:
         armed=[{"event": "e", "due": 1, "target": SECRET}],
     )
     assert redactor.preview(armed).armed == [{"event": "e", "due": 1, "target": MASK}]
+
+
+@pytest.mark.parametrize("value", ['"quoted"', 'ends with "', "tab\tand CÄRD", ["list", {"of": "texts"}], 123456])
+def test_a_copy_within_json_is_hidden_whole(value):
+    redactor = Redactor(MARKED)
+    redactor.learn({"card": value})
+    for ascii in (True, False):
+        text = json.dumps({"seen": value}, ensure_ascii=ascii)
+        hidden = json.loads(redactor.text(text).replace(f": {MASK}", f': "{MASK}"'))["seen"]
+        assert set(list_leaves(hidden)) == {MASK}
+    assert redactor.value([True, 7, 123456.5]) == [True, 7, 123456.5]

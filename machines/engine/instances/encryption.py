@@ -25,7 +25,7 @@ UNREADABLE = "(cannot be decrypted: "
 """What the words begin with that a page shows in place of a value."""
 FRESH = 5.0  # seconds for which it is not asked again which fields a machine encrypts
 
-LEAST = 4  # characters of a value that is looked for in what a handler wrote: a shorter one would be found everywhere
+LEAST = 4  # characters of a value that is looked for in other texts: a shorter one would be found everywhere
 
 Marks = Mapping[str, EncryptedField]
 
@@ -46,15 +46,24 @@ class Codec(Protocol):
         ...
 
 
-def _list_texts(value: Any) -> Iterator[str]:
+def list_leaves(value: Any) -> Iterator[Any]:
+    """Yield what stands in a value and holds nothing else."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from list_leaves(inner)
+    else:
+        yield value
+
+
+def list_texts(value: Any) -> Iterator[str]:
     """List the texts by which a value would be found in a longer one, or in JSON."""
-    if isinstance(value, Mapping | list):
-        for inner in value.values() if isinstance(value, Mapping) else value:
-            yield from _list_texts(inner)
-    elif isinstance(value, str | int | float) and not isinstance(value, bool) and len(str(value)) >= LEAST:
-        yield str(value)
-        if isinstance(value, str):
-            yield from (json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
+    for leaf in list_leaves(value):
+        if isinstance(leaf, str | int | float) and not isinstance(leaf, bool) and len(str(leaf)) >= LEAST:
+            yield str(leaf)
+            if isinstance(leaf, str):
+                yield from (json.dumps(leaf, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
 
 
 def write_ciphertext(field: str, sealed: bytes) -> str:
@@ -158,7 +167,7 @@ class FieldEncryption:
                     raise
                 return text
             if found is not None:
-                found.update(_list_texts(plain))
+                found.update(list_texts(plain))
             return plain
 
         return self._walk(value, read)
