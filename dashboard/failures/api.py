@@ -11,9 +11,12 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Acting, Body, Items, Ms, Out, Reason, Why
+from dashboard.jobs.queues.api import QUEUE
+from dashboard.jobs.queues.presenters import SearchTerms
 from machines.failures import actions as failures
 from machines.failures import queries
 from machines.failures.actions import MAX_RATE, RATE
+from machines.failures.found_jobs import start
 from machines.failures.queries import GroupView
 
 from .forms import InboxTerms
@@ -56,7 +59,7 @@ class FailureGroups(Out):
 
 class FailureActionOut(Out):
     id: int
-    action: Literal["redrive", "skip"]
+    action: Literal["redrive", "skip", "move", "withdraw"]
     state: Literal["running", "done", "stopped"]
     rate: int = Field(description="max jobs per second")
     total: int
@@ -90,6 +93,13 @@ class Redriving(Body):
 class RedrivingAny(Redriving):
     queue: str = Field("", max_length=200, description="of this queue of the machine alone; empty: of all")
     error: int = Field(0, ge=0, lt=2**63, description="of this failure group alone; 0: of any")
+
+
+class ActingOnFound(SearchTerms, Acting):
+    place: Literal["ready", "delayed", "dead", "handled"]
+    action: Literal["redrive", "move", "withdraw"]
+    rate: int = Field(RATE, ge=1, le=MAX_RATE, description="max jobs per second")
+    expect: int | None = Field(None, ge=0, description="how many jobs the caller found; 409 for another number")
 
 
 class Skipping(Redriving):
@@ -147,6 +157,21 @@ def stop_retry(request: HttpRequest, number: int, body: Acting) -> dict[str, Any
     Stop it. What was moved stays moved. `stopped` is null where it does not run.
     """
     return {"stopped": failures.stop_retry(actor_of(request), number, reason=body.reason)}
+
+
+@group.post(
+    f"{QUEUE}/act", right="operate", answers={201: FailureActionOut}, refusals=(409,),
+    example={"place": "delayed", "action": "move", "group": "acme", "reason": "they paid"},
+)  # fmt: skip
+def act_on_jobs(request: HttpRequest, machine: str, queue: str, body: ActingOnFound) -> Status:
+    """Act on the jobs that a search finds.
+
+    Make a worker retry (dead), run now (delayed) or withdraw the jobs, at the rate. `GET /errors/retries` has the
+    progress, and stops it. A job that left its place meanwhile is passed over.
+    """
+    given = body.model_dump()
+    search = SearchTerms(**{name: given.pop(name) for name in SearchTerms.model_fields})
+    return Status(201, start(actor_of(request), machine, queue, search.terms, **given))
 
 
 @group.get(GROUP, right="view", answers=FailureGroupDetail)

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import logging
 import time
+from functools import partial
 
 from machines.conf import conf
 from machines.conf.database import DatabaseRetry, delete_some, prepare_check
 from machines.conf.retention_policy import parse_policy
 from machines.engine import Engine, EngineFault, EngineUnavailable, Job, LookupFailed, Permit, SignalboxError
+from machines.engine.jobs.queue_operations import QueueOptions
 
 from . import recording
 from .dead_jobs import DeadJobs, JobRef, Place, refresh, refresh_some
+from .found_jobs import make_stamp
 from .models import FailedJob, FailureAction, FailureGroup, FailureHour
 
 log = logging.getLogger(__name__)
@@ -138,15 +141,15 @@ class PacedActions:
         if quota <= 0:
             return 0
         ids = action.jobs[action.position : action.position + quota]
-        rows = FailedJob.objects.in_bulk(ids)
+        rows = {} if "place" in action.terms else FailedJob.objects.in_bulk(ids)
+        moves = [partial(self._act, action, each) for each in ids if "place" in action.terms]
         refs = [JobRef(row.machine, row.job, row.died) for id in ids if (row := rows.get(id))]
         still = self._jobs.find_open(refs)
+        moves += [partial(self._move, action, ref) for ref in refs if ref in still]
         done, error = 0, action.error
-        for ref in refs:
-            if ref not in still:
-                continue
+        for move in moves:
             try:
-                done += self._move(action, ref)
+                done += move()
             except EngineUnavailable:
                 raise
             except SignalboxError as refusal:
@@ -155,12 +158,23 @@ class PacedActions:
         refresh(self._jobs, list(rows.values()), now=now)
         return len(ids)
 
+    def _act(self, action: FailureAction, chosen: str) -> bool:
+        """Act on a job that a search found, if it is still where it was."""
+        machine, queue, place = (action.terms[name] for name in ("machine", "queue", "place"))
+        try:
+            job: Job = self._engine.job(machine, chosen.partition(" ")[0])
+        except LookupFailed:
+            return False
+        if job.place != place or make_stamp(job) != chosen:
+            return False
+        if action.action == "withdraw":
+            self._engine.withdraw(machine, job, **_list_options(action))
+            return True
+        move = self._engine.redrive if action.action == "redrive" else self._engine.move_now
+        return move(machine, queue, job, **_list_options(action)) > 0
+
     def _move(self, action: FailureAction, ref: JobRef) -> bool:
-        who = {
-            "actor": action.actor,
-            "reason": action.reason,
-            "permit": Permit(None) if action.person else None,
-        }
+        who = _list_options(action)
         job: Job = self._engine.job(ref.machine, ref.job)
         if action.action == "redrive":
             return self._engine.redrive(ref.machine, job.queue, job, **who) > 0
@@ -181,6 +195,11 @@ class PacedActions:
         rows = FailureAction.objects.filter(pk=action.pk)
         rows.update(**facts)
         rows.filter(state=FailureAction.State.RUNNING).update(state=state)  # one that was stopped stays stopped
+
+
+def _list_options(action: FailureAction) -> QueueOptions:
+    permit = Permit(None) if action.person else None
+    return {"actor": action.actor, "reason": action.reason, "permit": permit}
 
 
 KEEP = 90 * 86_400_000  # ms, where the setting RETAIN says nothing

@@ -138,10 +138,11 @@ class FailurePosition(models.Model):
 
 
 class FailureAction(models.Model):
-    """A retry or a skip of open jobs, which a worker carries out at a rate.
+    """A retry or a skip of open jobs, or an action on jobs that a search found, which a worker carries out at a rate.
 
     ``group``: None for jobs of several groups, whose machine and queue are in ``terms``. ``jobs``: numbers of rows of
-    ``FailedJob``, fixed at the start; ``position``: how many of them were dealt with.
+    ``FailedJob``, or, with a ``place`` in ``terms``, ids of jobs with the time they came there; fixed at the start.
+    ``position``: how many of them were dealt with.
     """
 
     class State(models.TextChoices):
@@ -150,7 +151,7 @@ class FailureAction(models.Model):
         STOPPED = "stopped", "stopped"
 
     group = models.ForeignKey(FailureGroup, on_delete=models.CASCADE, related_name="actions", null=True, blank=True)
-    action = models.CharField(max_length=10, choices=[("redrive", "redrive"), ("skip", "skip")])
+    action = models.CharField(max_length=10, choices=[(name, name) for name in ("redrive", "skip", "move", "withdraw")])
     state = models.CharField(max_length=8, choices=State.choices, default=State.RUNNING)
     actor = models.CharField(max_length=150)
     person = models.BooleanField(default=True, help_text="whether rules for people hold")

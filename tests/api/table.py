@@ -157,6 +157,9 @@ TABLE: dict[str, Case] = {
     "getQueue": Case("view", OF_QUEUE, stands="locked"),
     "listJobs": Case("view", f"{OF_QUEUE}/jobs?place=ready", stands="locked"),
     "listGroups": Case("view", f"{OF_QUEUE}/groups?order=age", stands="locked"),
+    "actOnJobs": Case(
+        "operate", f"{OF_QUEUE}/act", {"place": "ready", "action": "withdraw", **WHY}, 201, stands="locked"
+    ),
     "pauseQueue": Case("operate", f"{OF_QUEUE}/pause", WHY, stands="locked"),
     "resumeQueue": Case("operate", f"{OF_QUEUE}/resume", WHY, stands="locked"),
     "limitQueue": Case("operate", f"{OF_QUEUE}/limit", {"concurrency": 2, **WHY}, stands="locked"),

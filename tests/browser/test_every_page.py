@@ -53,6 +53,8 @@ PAGES = [
     "/queues/",
     "/queues/new_device/start/",
     "/queues/new_device/start/groups/",
+    "/queues/new_device/start/?place=dead&error=x",
+    "/queues/new_device/start/search/?place=dead",
     "/jobs/new_device/0-1/",
     "/jobs/new_device/0-99/",
     "/machines/activation/?state=Waiting&actor=alice&older=1s&version=x",

@@ -139,6 +139,7 @@ _TABLE = {
     "queue": Entry("view", 200, 200, OF_QUEUE),
     "queue-charts": Entry("view", 200, 405, OF_QUEUE),
     "queue-groups": Entry("view", 200, 200, OF_QUEUE),
+    "queue-search": Entry("operate", 200, 404, OF_QUEUE),
     "queue-pause": Entry("operate", 302, 400, OF_QUEUE),
     "queue-resume": Entry("operate", 302, 400, OF_QUEUE),
     "queue-limit": Entry("operate", 302, 400, OF_QUEUE),

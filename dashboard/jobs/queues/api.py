@@ -16,8 +16,10 @@ from machines.engine.limits import MAX_CONCURRENCY, MAX_INTEGER
 from machines.jobs import groups
 from machines.jobs import queries as job_queries
 from machines.jobs import queue_actions as queues
+from machines.jobs.search import find_jobs
 
 from ..api import JobOut
+from .presenters import SearchTerms
 
 group = Group("queues", "Queues of the jobs that states create.")
 QUEUE = "/machines/{name:machine}/queues/{name:queue}"
@@ -68,6 +70,10 @@ class GroupOut(Out):
 class Groups(Page[GroupOut]):
     looked: int = Field(description="ready jobs that were read; less than `ready`: figures are estimates")
     ready: int
+
+
+class Jobs(Page[JobOut]):
+    looked: int | None = Field(None, description="jobs that a search read, of those at and after its cursor")
 
 
 class ActingOnGroup(Acting):
@@ -121,20 +127,26 @@ def _find_queue(request: HttpRequest, machine: str, queue: str) -> QueueStats:
     return found
 
 
-@group.get(f"{QUEUE}/jobs", right="view", answers=Page[JobOut])
+@group.get(f"{QUEUE}/jobs", right="view", answers=Jobs)
 def list_jobs(
     request: HttpRequest, machine: str, queue: str,
     place: Literal["ready", "leased", "delayed", "dead", "handled"] = "ready",
-    limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
+    limit: int = Query(50, ge=1, le=500), cursor: str | None = None, *, search: Query[SearchTerms],
 ) -> dict[str, Any]:  # fmt: skip
     """List jobs of a queue by state.
 
-    List the jobs that come first; of the dead and handled, the newest.
+    List the jobs that come first; of the dead and handled, the newest. With terms such as `input`, those that match:
+    one request reads 20,000 jobs, or as many as it can in a second, and `next` goes on, also where it found none.
 
     Jobs move while they are listed: a page shows one moment.
     """
     _find_queue(request, machine, queue)
     start = request_terms.read_number(f"jobs:{place}", cursor) or 0
+    if search.given:
+        about = {"place": place, "limit": limit, "offset": start}
+        hits = find_jobs(actor_of(request), machine, queue, search.terms, **about)
+        cursor = request_terms.make_cursor(f"jobs:{place}", hits.next)
+        return {"items": hits.jobs, "next": cursor, "looked": hits.looked}
     found = job_queries.find(actor_of(request), machine, queue, place=place, limit=limit + 1, offset=start)
     further = start + limit if len(found) > limit else None
     return {"items": found[:limit], "next": request_terms.make_cursor(f"jobs:{place}", further)}

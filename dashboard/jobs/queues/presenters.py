@@ -8,13 +8,17 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import Http404, QueryDict
+from pydantic import Field, field_validator
 
 from dashboard.shared.addresses import find_page_address
 from dashboard.shared.counts import PLACES, Figures
 from dashboard.shared.errors.statuses import MISTAKE
+from dashboard.shared.list_pages import Terms, Text
 from machines.engine import Job, errors
+from machines.engine.definitions.durations import HINT, parse_duration
 from machines.jobs import queue_actions
 from machines.jobs.groups import GroupFigures
+from machines.jobs.search import JobTerms
 from machines.people.actor import Actor
 from machines.statistics.series import recent_times
 
@@ -209,6 +213,38 @@ class JobPage:
     @property
     def older(self) -> str:
         return self.url(self.number + 1) if self.number < self.last else ""
+
+
+class SearchTerms(Terms):
+    """What narrows the jobs of a place: the terms of the page and of the API. ``older``, ``newer``: durations."""
+
+    input: Text = Field("", max_length=500, description="a part of the input as JSON, or `path=value`")
+    error: Text = Field("", max_length=200, description="a part of the last error")
+    group: Text = Field("", max_length=200)
+    older: Text = Field("", max_length=20, description="enqueued at least so long ago, such as `15m`")
+    newer: Text = Field("", max_length=20, description="enqueued at most so long ago")
+
+    @field_validator("older", "newer")
+    @classmethod
+    def check_duration(cls, text: str) -> str:
+        if text and parse_duration(text) is None:
+            raise ValueError(HINT)
+        return text
+
+    @property
+    def given(self) -> dict[str, str]:
+        return {name: text for name in SearchTerms.model_fields if (text := getattr(self, name))}
+
+    @property
+    def terms(self) -> JobTerms:
+        times = {name: parse_duration(text) or 0 if (text := getattr(self, name)) else 0 for name in ("older", "newer")}
+        return JobTerms(self.input, self.error, self.group, **times)
+
+
+class SearchPage(SearchTerms):
+    """A page of a search. ``after``: jobs of the place that earlier pages read."""
+
+    after: int = Field(0, ge=0, le=10**9)
 
 
 def read_figures(actor: Actor, machine: str, queue: str) -> Figures:

@@ -28,12 +28,13 @@ from machines.engine import errors
 from machines.jobs import groups
 from machines.jobs import queue_actions as queues
 from machines.jobs.groups import GroupFigures
+from machines.jobs.search import find_jobs
 from machines.people.actor import Actor
 from machines.people.permissions import allows, scope_of
 from machines.statistics.series import recent_times
 
 from . import presenters
-from .presenters import SIZE, Action, FailedAction, JobPage, QueueActions, find_job_page, read_figures
+from .presenters import SIZE, Action, FailedAction, JobPage, QueueActions, SearchPage, find_job_page, read_figures
 
 PER_PAGE = 60  # queues of one page
 OF_GROUP = ("pause", "resume", "limit")
@@ -87,7 +88,15 @@ def queue_page(
     spot = find_job_page(figures, asked)
     if spot is None:
         return bad_request(request)
-    jobs = redacted_engine(request).jobs(spot.machine, spot.queue, place=spot.place, limit=SIZE, offset=spot.offset)
+    search = SearchPage.of_page(request) if request.method == "GET" else SearchPage()
+    hits, links = None, ListLinks("queue", spot.machine, spot.queue, place=spot.place, **search.given)
+    if search.given:
+        about = {"place": spot.place, "limit": SIZE, "offset": search.after}
+        hits = find_jobs(Actor.of(request), spot.machine, spot.queue, search.terms, **about)
+        jobs = hits.jobs
+    else:
+        listed = {"place": spot.place, "limit": SIZE, "offset": spot.offset}
+        jobs = redacted_engine(request).jobs(spot.machine, spot.queue, **listed)
     may = allows(request.user, "operate", spot.machine)
     context = {
         "section": "queues",
@@ -98,6 +107,10 @@ def queue_page(
         "last_row": spot.offset + len(jobs),
         "charts": charts.of_queue(request, spot.machine, spot.queue),
         "turned": turned,
+        "search": search,
+        "hits": hits,
+        "act_url": ListLinks("queue-search", spot.machine, spot.queue, place=spot.place, **search.given).url(),
+        "further": links.url(after=hits.next) if hits and hits.next is not None else "",
     }
     return render_page(
         request, "signalbox/queues/queue.html", context | (_list_actions(figures, spot) if may else {}),

@@ -1,0 +1,75 @@
+"""Actions on all jobs that a search finds: what it finds, the forms, and the progress."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from dashboard.jobs.queues import presenters
+from dashboard.jobs.queues.presenters import JOB_ACTIONS, Action, SearchPage, read_figures
+from dashboard.shared.list_pages import ListLinks
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.rendering import render_page
+from machines.engine import errors
+from machines.failures import queries
+from machines.failures.found_jobs import ACTIONS, MAX_CHOSEN, start
+from machines.jobs.search import find_jobs
+from machines.people.actor import Actor
+
+from .forms import RedriveForm
+
+SAMPLES = 10
+
+
+@require_audited("operate", "job.move", queue="queue")
+def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
+    """Show which jobs the terms of the address find; a POST starts an action on them."""
+    place, search = request.GET.get("place", "ready"), SearchPage.of_page(request)
+    if place not in ACTIONS:
+        raise Http404("Unknown job state.")
+    links = ListLinks("queue-search", machine, queue, place=place, **search.given)
+    actor, figures = Actor.of(request), read_figures(Actor.of(request), machine, queue)
+    turned, status = None, 200
+    if request.method == "POST":
+        name = request.POST.get("action", "")
+        if name not in ACTIONS[place]:
+            raise Http404("Unknown action.")
+        act = _make_action(links.url(), name, 0, request.POST)
+        turned = presenters.make_failure(act)
+        if act.form.is_valid():
+            try:
+                made = start(actor, machine, queue, search.terms, place=place, action=name, **act.form.cleaned_data)
+            except (errors.BadInput, errors.Miscounted) as error:
+                turned = presenters.FailedAction(409, "Not done", error.message, error.code)
+            else:
+                messages.success(request, f"Started: {made.total:,} jobs, at most {made.rate} a second")
+                return redirect(links.url())
+        status = turned.status
+    hits = find_jobs(actor, machine, queue, search.terms, place=place, limit=MAX_CHOSEN)
+    count = len(hits.jobs)
+    running = queries.running_actions(actor, None, 20)
+    context = {
+        "section": "queues",
+        "figures": figures,
+        "place": place,
+        "search": search,
+        "address": links.url(),
+        "hits": hits,
+        "count": count,
+        "samples": hits.jobs[:SAMPLES],
+        "turned": turned,
+        "acts": [_make_action(links.url(), name, count) for name in ACTIONS[place]] if count else [],
+        "actions": [one for one in running if (one.terms.get("machine"), one.terms.get("queue")) == (machine, queue)],
+    }
+    return render_page(request, "signalbox/queues/search.html", context, status=status)
+
+
+def _make_action(url: str, name: str, count: int, sent: Mapping[str, Any] | None = None) -> Action:
+    label, about = JOB_ACTIONS[name]
+    form = RedriveForm(sent, id=name, initial={"expect": count})
+    text = f"{label} {count:,} job{'' if count == 1 else 's'}" if count else label
+    return Action(name, text, about, url, form, name, name == "withdraw", (("action", name),))

@@ -1,0 +1,59 @@
+"""Actions on all jobs that a search finds: a worker carries them out at a rate, as it does retries of dead jobs."""
+
+from __future__ import annotations
+
+import time
+
+from machines.engine import BadInput, Job, Miscounted
+from machines.jobs.actions import REPAIR
+from machines.jobs.search import JobTerms, find_jobs
+from machines.people import limits, rules
+from machines.people.actor import Actor
+
+from .actions import MAX_RATE, RATE, check_reason
+from .models import FailureAction
+
+MAX_CHOSEN = 10_000  # jobs of one action
+ACTIONS = {
+    "ready": ("withdraw",),
+    "delayed": ("move", "withdraw"),
+    "dead": ("redrive", "withdraw"),
+    "handled": ("withdraw",),
+}
+"""Place -> what can be done to its jobs."""
+
+
+def make_stamp(job: Job) -> str:
+    """Name a job and when it came to its place: one that left it meanwhile is another."""
+    return f"{job.id} {job.finished or job.due}"
+
+
+def start(
+    actor: Actor, machine: str, queue: str, terms: JobTerms, *, place: str, action: str, reason: str, rate: int = RATE,
+    expect: int | None = None,
+) -> FailureAction:  # fmt: skip
+    """Do ``action`` to the jobs that the search finds now, ``rate`` a second at most. ``expect``: how many the actor
+    saw. Raises Forbidden, BadInput, Miscounted."""
+    about = {"machine": machine, "queue": queue, "reason": reason}
+    with actor.records(f"job.{action}", **about) as entry:
+        entry.note(place=place, rate=rate)
+        actor.demand("operate", machine)
+        check_reason(reason)
+        if action not in ACTIONS.get(place, ()):
+            raise BadInput(f"a job that is {place} cannot be changed so")
+        if isinstance(rate, bool) or not 1 <= rate <= MAX_RATE:
+            raise BadInput(f"a rate is 1 to {MAX_RATE} jobs a second")
+        limits.spend_rate(actor, f"job.{action}", **about)
+        found = find_jobs(actor, machine, queue, terms, place=place, limit=MAX_CHOSEN).jobs
+        if not found or expect not in (None, len(found)):
+            raise Miscounted(queue, place, expected=expect or 0, actual=len(found))
+        with rules.alone(actor, machine, REPAIR[action]):
+            now = int(time.time() * 1000)
+            made = FailureAction(
+                action=action, actor=actor.name, person=actor.is_person, reason=reason, rate=rate, started=now,
+                terms={"machine": machine, "queue": queue, "place": place}, machines=[machine],
+                jobs=[make_stamp(job) for job in found], updated=now - 1000,
+            )  # fmt: skip
+            made.save()
+        entry.note(count=len(found))
+        return made

@@ -1,0 +1,83 @@
+"""Searches the jobs of one place of a queue by input, error, group and time, within a budget."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from machines.catalog.redaction import strict_redactor
+from machines.connections import get_engine
+from machines.engine import Job
+from machines.people.actor import Actor
+
+BUDGET = 20_000  # jobs that one search reads
+SECONDS = 1.0  # after which a search begins no further read
+PAGE = 500  # jobs of one read
+_PATH = re.compile(r"\s*([\w-]+(?:\.[\w-]+)*)\s*=\s*(.*?)\s*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class JobTerms:
+    """What a job has to be; all that is given holds. ``input``: a part of its input as JSON, or ``path=value``;
+    ``error``: a part of its last error; ``group``: its whole group; ``older``, ``newer``: ms since it was enqueued, at
+    least and at most, 0 for any."""
+
+    input: str = ""
+    error: str = ""
+    group: str = ""
+    older: int = 0
+    newer: int = 0
+
+    def matches(self, job: Job, now: int) -> bool:
+        age = now - job.created
+        return (
+            age >= self.older
+            and (not self.newer or age <= self.newer)
+            and self.group in ("", job.group)
+            and self.error.casefold() in f"{job.kind}: {job.error}".casefold()
+            and (not self.input or _has_input(job.input, self.input))
+        )
+
+
+def _has_input(value: Any, text: str) -> bool:
+    if isinstance(value, dict) and (match := _PATH.fullmatch(text)):
+        for name in match[1].split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        return value is not None and match[2] in (value, json.dumps(value, ensure_ascii=False))
+    return text.casefold() in json.dumps(value, ensure_ascii=False).casefold()
+
+
+@dataclass(slots=True)
+class JobHits:
+    """``looked``: how many jobs were read; ``next``: the offset at which the search goes on, None at the end."""
+
+    jobs: list[Job] = field(default_factory=list)
+    looked: int = 0
+    next: int | None = None
+
+
+def find_jobs(
+    actor: Actor, machine: str, queue: str, terms: JobTerms, *, place: str, limit: int = 50, offset: int = 0
+) -> JobHits:
+    """Find jobs of a place in its order, after ``offset`` others. What is hidden from most people is not searched, and
+    masked in what is found. Raises Forbidden."""
+    actor.demand("view", machine)
+    engine, redactor, hits = get_engine(), strict_redactor(machine), JobHits()
+    now, end = engine.read_clock(), time.monotonic() + SECONDS
+    while True:
+        found = engine.jobs(machine, queue, place=place, limit=PAGE, offset=offset)
+        for number, job in enumerate(map(redactor.job, found), start=1):
+            if terms.matches(job, now):
+                hits.jobs.append(job)
+                if len(hits.jobs) == limit:
+                    hits.looked, hits.next = hits.looked + number, offset + number
+                    return hits
+        offset, hits.looked = offset + len(found), hits.looked + len(found)
+        if len(found) < PAGE:
+            return hits
+        if hits.looked >= BUDGET or time.monotonic() > end:
+            hits.next = offset
+            return hits

@@ -1,0 +1,97 @@
+"""Actions on all jobs that a search finds, by the page and as a worker carries them out."""
+
+import time
+
+import pytest
+
+from machines.failures.duties import PacedActions
+from machines.models import AuditEntry, FailureAction
+from tests.engine.builders import door, errand, publish
+from tests.pages.reading import read
+
+ACT = "/queues/door/work/search/?place=delayed&group=acme"
+FORM = {"action": "move", "expect": "3", "rate": "20", "reason": "they paid"}
+
+
+@pytest.fixture
+def yard(engine, db):
+    publish(engine, door())
+    for group, count in (("acme", 3), ("beta", 2)):
+        engine.enqueue_many(
+            {"machine": "door", "src": "work", "delay": 3_600_000, "group": group} for _ in range(count)
+        )
+    return engine
+
+
+def run(engine):
+    """As a worker does, for long enough."""
+    now = int(time.time() * 1000)
+    return [PacedActions(engine).look(now + second * 1000) for second in range(1, 4)]
+
+
+def depth(engine, machine="door"):
+    found = engine.stats(machine)["work"].depth
+    return found["ready"], found["delayed"], found["dead"]
+
+
+def test_the_page_previews_what_it_finds_and_a_worker_does_it(as_, yard):
+    client = as_("supervisor")
+    page = read(client.get(ACT))
+    assert page.one("h1").text == "3 delayed jobs found"
+    assert len(page.one("table").all("tr")) == 4
+    assert client.post(ACT, FORM).status_code == 302
+    assert depth(yard) == (0, 5, 0), "a worker does it"
+    run(yard)
+    assert depth(yard) == (3, 2, 0)
+    assert {job.group for job in yard.take("door", "work", "w", count=5)} == {"acme"}
+    action = FailureAction.objects.get()
+    assert (action.state, action.done, action.passed, action.error) == ("done", 3, 0, "")
+    assert "3 of 3" in read(client.get(ACT)).one("div", data_region="progress").text
+    entry = AuditEntry.objects.get(action="job.move")
+    assert (entry.queue, entry.reason, entry.detail["count"], entry.outcome) == ("work", "they paid", 3, "done")
+
+
+def test_another_number_than_was_seen_is_refused(as_, yard):
+    answer = as_("supervisor").post(ACT, FORM | {"expect": "2"})
+    assert (answer.status_code, FailureAction.objects.count()) == (409, 0)
+
+
+def test_a_job_that_moved_meanwhile_is_passed_over(as_, yard):
+    as_("supervisor").post(ACT, FORM | {"action": "withdraw"})
+    first, second = [job for job in yard.jobs("door", "work", place="delayed") if job.group == "acme"][:2]
+    yard.move_now("door", "work", first, actor="x", reason="now")
+    yard.withdraw("door", second, actor="x", reason="never")
+    run(yard)
+    action = FailureAction.objects.get()
+    assert (action.done, action.passed, action.error, depth(yard)) == (1, 2, "", (1, 2, 0))
+
+
+def test_dead_jobs_are_retried(as_, engine, db):
+    publish(engine, errand(), "a", "b")
+    for id in "ab":
+        engine.fire("errand", id, "start")
+    for job in engine.take("errand", "work", "w", count=2):
+        engine.suspend("errand", job.instance, actor="x", reason="so that it stays")
+        engine.fail(job, f"no {job.instance}", kind="Broken", retry=False)
+    address = "/queues/errand/work/search/?place=dead&error=no+a"
+    sent = FORM | {"action": "redrive", "expect": "1"}
+    assert as_("supervisor").post(address, sent).status_code == 302
+    run(engine)
+    assert depth(engine, "errand") == (1, 0, 1)
+
+
+def test_a_viewer_may_not_and_what_does_not_fit_is_no_page(as_, yard):
+    assert as_("viewer").get(ACT).status_code == 403
+    client = as_("supervisor")
+    assert client.post(ACT, FORM | {"action": "redrive"}).status_code == 404
+    assert client.get("/queues/door/work/search/?place=leased").status_code == 404
+    assert client.post(ACT, FORM | {"reason": ""}).status_code == 400
+
+
+def test_the_api_starts_the_same(as_, yard):
+    body = {"place": "delayed", "action": "withdraw", "group": "acme", "reason": "a test", "expect": 3}
+    address = "/api/v1/machines/door/queues/work/act"
+    answer = as_("supervisor").post(address, body, content_type="application/json")
+    assert (answer.status_code, answer.json()["total"]) == (201, 3)
+    run(yard)
+    assert depth(yard) == (0, 2, 0)
