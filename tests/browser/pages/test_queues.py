@@ -7,7 +7,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from machines.models import AuditEntry
+from machines.failures.duties import PacedActions
+from machines.models import AuditEntry, FailureAction
 from tests.browser.conftest import is_live
 
 QUEUE = "/queues/new_device/start/"
@@ -200,3 +201,22 @@ def test_a_group_is_limited_and_paused_from_the_list_of_groups(supervisor, engin
     sheet.get_by_role("button", name="Pause", exact=True).click()
     expect(first).to_contain_text("by sue: no money")
     assert {job.group for job in engine.take(dead, "start", "w", count=50)} == {"beta"}
+
+
+def test_found_jobs_are_acted_on_together(supervisor, engine, dead):
+    page = supervisor
+    page.goto(f"{QUEUE}?place=dead")
+    page.get_by_text("Find jobs").click()
+    page.get_by_label("last error").fill("no such device")
+    page.get_by_role("button", name="Find", exact=True).click()
+    expect(page.get_by_text("3 found in 3 of 3")).to_be_visible()
+    page.get_by_role("link", name="Act on all found…").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("3 dead jobs found")
+    act = page.get_by_role("region", name="Retry 3 jobs")
+    act.get_by_label("reason").fill("the device is there now")
+    act.get_by_role("button", name="Retry 3 jobs").click()
+    expect(page.locator("[data-region=progress]")).to_contain_text("0 of 3 of start")
+    FailureAction.objects.update(updated=0)
+    PacedActions(engine).look()
+    expect(page.locator("[data-region=progress]")).to_contain_text("3 of 3 of start", timeout=20_000)
+    assert engine.stats(dead)["start"].depth["ready"] == 3
