@@ -23,6 +23,7 @@ from machines.people.actor import Actor
 from .forms import RedriveForm
 
 SAMPLES = 10
+PAST_ALL = 10**9  # where a search reads nothing: what follows the progress alone needs no jobs
 
 
 @require_audited("operate", "job.move", queue="queue")
@@ -49,7 +50,8 @@ def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
                 messages.success(request, f"Started: {made.total:,} jobs, at most {made.rate} a second")
                 return redirect(links.url())
         status = turned.status
-    hits = find_jobs(actor, machine, queue, search.terms, place=place, limit=MAX_CHOSEN)
+    about = {"place": place, "limit": MAX_CHOSEN, "offset": search.after}
+    hits = find_jobs(actor, machine, queue, search.terms, **about)
     count = len(hits.jobs)
     running = queries.running_actions(actor, None, 20)
     context = {
@@ -58,6 +60,7 @@ def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
         "place": place,
         "search": search,
         "address": links.url(),
+        "progress_url": links.url(after=PAST_ALL),
         "hits": hits,
         "count": count,
         "samples": hits.jobs[:SAMPLES],
