@@ -21,7 +21,7 @@ from machines.engine import Engine, errors
 from machines.engine.keys import Partition
 from machines.instances.archive.sql import ArchivedRecord, DamagedBody
 from machines.instances.archive.store import Archive, get_archive
-from machines.retention.duty import ServerShare
+from machines.server_share import ServerShare
 
 from .errors import InsightOff, StoreUnavailable
 from .facts import Case, Row, VersionFacts

@@ -11,7 +11,7 @@ from machines.engine.connection import replies, routing
 from machines.engine.connection.calls import translate
 from machines.engine.instances.retirement import FinishedInstance
 from machines.engine.keys import Partition
-from machines.retention.duty import ServerShare
+from machines.server_share import ServerShare
 
 PAGE = 2000  # ids of one read of an index: about 1 ms of the server
 PORTION = 200  # instances of one round trip

@@ -10,7 +10,8 @@ import pytest
 from machines.catalog import publishing
 from machines.engine import Engine
 from machines.instances.archive.store import get_archive
-from machines.retention.duty import RetentionDuty, ServerShare
+from machines.retention.duty import RetentionDuty
+from machines.server_share import ServerShare
 
 DAY = 86_400_000
 STATES = {

@@ -11,7 +11,8 @@ from machines.instances.archive.sql import SqlArchive
 from machines.instances.archive.store import NoArchive, get_archive, open_archived
 from machines.models import ArchivedInstance, ArchiveTotal
 from machines.retention import duty as module
-from machines.retention.duty import OVERHEAD, RetentionDuty, ServerShare
+from machines.retention.duty import RetentionDuty
+from machines.server_share import OVERHEAD, ServerShare
 from tests.configuration import configure
 from tests.retention.conftest import DAY, archived, run
 
