@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from django import forms
-
-from dashboard.jobs.queues.presenters import FailedAction
+from dashboard.jobs.queues.presenters import Action, FailedAction
 from dashboard.shared.addresses import find_page_address, job_url, page_of
 from machines.engine import Job, errors
 from machines.failures.queries import GroupView
@@ -49,19 +47,6 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupAction:
-    """What ``fields/_action_form.html`` draws."""
-
-    name: str
-    url: str
-    about: str
-    label: str
-    form: forms.Form
-    danger: bool = False
-    back: tuple[tuple[str, str], ...] = field(default=())
-
-
-@dataclass(frozen=True, slots=True)
 class Sample:
     """An open job of the group."""
 
@@ -94,7 +79,7 @@ def make_sample(job: Job) -> Sample:
 
 def list_actions(
     view: GroupView, count: int, running: FailureAction | None, *, may_change: bool, may_act: bool
-) -> list[GroupAction]:
+) -> list[Action]:
     """List the actions that fit the state of a group, the most likely one first. ``count``: open jobs that the person
     may act on, counted now."""
     found: list[str] = []
@@ -106,17 +91,17 @@ def list_actions(
     return [make_action(view, name, count) for name in found]
 
 
-def make_action(view: GroupView, name: str, count: int, sent: Mapping[str, Any] | None = None) -> GroupAction:
+def make_action(view: GroupView, name: str, count: int, sent: Mapping[str, Any] | None = None) -> Action:
     initial = {"expect": count, "assignee": view.group.assignee}
     form, label, about = ACTIONS[name]
     jobs = f"{count:,} open job{'' if count == 1 else 's'}"
     url = find_page_address(f"signalbox:error-{name}", view.group.pk)
-    return GroupAction(
-        name, url, about.format(jobs=jobs), label.format(jobs=jobs), form(sent, id=name, initial=initial),
+    return Action(
+        name, label.format(jobs=jobs), about.format(jobs=jobs), url, form(sent, id=name, initial=initial), name,
         danger=name == "skip",
     )  # fmt: skip
 
 
-def make_failure(action: GroupAction, error: errors.SignalboxError) -> FailedAction:
+def make_failure(action: Action, error: errors.SignalboxError) -> FailedAction:
     """Present an action that was refused."""
     return FailedAction(409 if isinstance(error, errors.Miscounted) else 400, "Not done", error.message, error.code)

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from dashboard.jobs.queues.presenters import Action
 from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.rendering import render_page
@@ -19,7 +20,7 @@ from machines.failures.dead_jobs import MAX_OPEN
 from machines.people.actor import Actor
 
 from .forms import RedriveForm, RetryTerms
-from .presenters import GroupAction, make_failure, make_sample
+from .presenters import make_failure, make_sample
 
 SAMPLES = 10
 
@@ -46,7 +47,7 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 def _render_page(
-    request: HttpRequest, terms: RetryTerms, *, submitted: GroupAction | None = None, status: int = 200, **more: Any
+    request: HttpRequest, terms: RetryTerms, *, submitted: Action | None = None, status: int = 200, **more: Any
 ) -> HttpResponse:
     actor = Actor.of(request)
     scope, rows = actor.scope("operate"), failures.list_open(actor, terms.selection)
@@ -65,13 +66,13 @@ def _render_page(
     return render_page(request, "signalbox/errors/retry.html", context | more, status=status)
 
 
-def _make_action(terms: RetryTerms, count: int, sent: Mapping[str, Any] | None = None) -> GroupAction:
+def _make_action(terms: RetryTerms, count: int, sent: Mapping[str, Any] | None = None) -> Action:
     form = RedriveForm(sent, id="retry", initial={"expect": count})
     about = (
         "Makes the jobs ready again with all attempts. An instance that is still in the state waits for its job again."
     )
     label = f"Retry {count:,} job{'' if count == 1 else 's'}" if count else "Retry jobs"
-    return GroupAction("redrive", terms.address, about, label, form)
+    return Action("redrive", label, about, terms.address, form, "retry")
 
 
 @answer_form("error-retry", "operate", "failure.stop", takes=(), refused=(errors.BadInput,))

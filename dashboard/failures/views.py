@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.jobs.queues.presenters import FailedAction
+from dashboard.jobs.queues.presenters import Action, FailedAction
 from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.permissions import View, require, require_audited
 from dashboard.shared.rendering import render_page
@@ -22,7 +22,7 @@ from machines.models import FailureAction
 from machines.people.actor import Actor
 
 from .forms import ACTIONS, TABS, InboxTerms
-from .presenters import GroupAction, draw_trend, list_actions, make_action, make_failure, make_row, make_sample
+from .presenters import draw_trend, list_actions, make_action, make_failure, make_row, make_sample
 
 WEEK = 24 * 7  # hours of the trend of one group
 SAMPLES = 20
@@ -57,7 +57,7 @@ def show(request: HttpRequest, id: int) -> HttpResponse:
 
 
 def group_page(
-    request: HttpRequest, id: int, *, submitted: GroupAction | None = None, turned: FailedAction | None = None
+    request: HttpRequest, id: int, *, submitted: Action | None = None, turned: FailedAction | None = None
 ) -> HttpResponse:
     """Render the page of a group as of now. ``submitted``: a form that was not accepted; ``turned``: an action that was
     refused."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dashboard.jobs.queues.presenters import Action
 from dashboard.shared.addresses import find_page_address
 from dashboard.shared.form_views import make_key
 from machines.schedules import Row, Schedule
@@ -44,18 +45,6 @@ class RunLine:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
-    """An action on a schedule, as a dialog shows it."""
-
-    id: str
-    label: str
-    about: str
-    url: str
-    form: ActForm
-    danger: bool = False
-
-
 ACTS: dict[str, tuple[str, str, type[ActForm]]] = {
     "run": ("Run now", "Runs once, now, beside the plan; also while it is paused.", KeyedActForm),
     "pause": ("Pause", "Nothing is due until it is resumed; what is under way ends.", ActForm),
@@ -66,15 +55,16 @@ ACTS: dict[str, tuple[str, str, type[ActForm]]] = {
 }
 
 
-def list_acts(row: Row, may: dict[str, bool], name: str, *, without: str = "") -> list[Act]:
+def list_acts(row: Row, may: dict[str, bool], name: str, *, without: str = "") -> list[Action]:
     """List what the person may do now. ``name``: of the person; ``without``: an action that the page asks about."""
     is_idle = {
         "pause": row.state == "paused", "resume": row.state != "paused", "take_over": row.order.author == name,
     }  # fmt: skip
     return [
-        Act(
-            f"act-{verb}", label, about, find_page_address(f"signalbox:schedule-{verb.replace('_', '-')}", row.name),
-            form(id=f"act-{verb}", zone=row.schedule.zone, initial={"key": make_key()}), verb == "remove",
+        Action(
+            verb, label, about, find_page_address(f"signalbox:schedule-{verb.replace('_', '-')}", row.name),
+            form(id=f"act-{verb}", zone=row.schedule.zone, initial={"key": make_key()}), f"act-{verb}",
+            danger=verb == "remove",
         )
         for verb, (label, about, form) in ACTS.items()
         if may[verb] and verb != without and not is_idle.get(verb)

@@ -38,7 +38,7 @@ class Action:
     label: str
     about: str
     url: str
-    form: ReasonForm
+    form: Any
     id: str
     danger: bool = False
     back: tuple[tuple[str, str], ...] = ()
