@@ -11,7 +11,6 @@ from urllib.parse import quote
 
 from django.utils import timezone
 
-from dashboard.live.hub.feeds import merge
 from dashboard.machines import diagram_modes
 from dashboard.shared import times
 from dashboard.shared.addresses import InstanceId
@@ -19,6 +18,7 @@ from dashboard.shared.navigation import NAVIGATION_LINKS
 from dashboard.templatetags.room import figure
 from machines.statistics.ages import format_age, format_duration
 from tests.cases import for_each
+from tests.live.builders import merge
 
 ROOT = Path(__file__).parents[3]
 TABLES = ROOT / "tests/browser/rules"
