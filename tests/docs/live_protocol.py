@@ -30,7 +30,11 @@ FORMS = (
         " `total` (instances), `timers` and `overdue` (how many deadlines are set, and past), `mail` (messages under"
         " way), `edited` (ms at which somebody last did something in its Studio), `now` (Redis time, ms)",
     ),
-    ("instance", "instance:<machine>/<id>", "the instance, as the engine gives it; the id may hold slashes and spaces"),
+    (
+        "instance",
+        "instance:<machine>/<id>",
+        "the instance, as the engine gives it, encrypted fields masked; the id may hold slashes and spaces",
+    ),
     ("queues", "queues", "`queues`: by `<machine>/<queue>` what the topic of that queue holds"),
     ("queues", "queues:<name>,<name>", "as `queues`, of the queues of these machines alone, at most 100"),
     (
