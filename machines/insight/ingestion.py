@@ -143,7 +143,8 @@ class MachineIngestion:
 
     def _add_found(self, partition: Partition, ids: Sequence[str]) -> Iterator[None]:
         """Add the steps of these instances that are missing."""
-        found = self._reader.look(partition, ids, self._fields)
+        # With parallel regions an instance is in several states at once.
+        found = self._reader.look(partition, list(dict.fromkeys(ids)), self._fields)
         known = self._find_known(found)
         wanted = [
             (one, known[one.id, one.created].revision if (one.id, one.created) in known else 0)
@@ -198,7 +199,8 @@ class MachineIngestion:
         for one, entries in histories:
             case = known.get((one.id, one.created))
             if case is None:
-                case, number = Case(number, one.id, one.created), number + 1
+                case = known[one.id, one.created] = Case(number, one.id, one.created)
+                number += 1
             before = case.lost
             steps += case.add(entries, one.version, self._load_versions(one.version, entries))
             case.close(one.revision, one.state, one.entered)

@@ -259,7 +259,7 @@ def test_states_of_regions_are_whole_configurations(engine, store, duty):
     run(duty)
     found = questions.paths(Search("room"), store=store)
     assert found.paths[0].states == ("Open, Dark", "Open, Lit")
-    assert found.extent.has_regions
+    assert (found.extent.instances, found.extent.steps, found.extent.has_regions) == (1, 2, True)
 
 
 def test_a_step_counts_for_the_version_that_took_it(engine, duty, store):
