@@ -16,7 +16,7 @@ from dashboard.shared.permissions import require_audited
 from dashboard.shared.rendering import render_page
 from machines.engine import errors
 from machines.failures import queries
-from machines.failures.found_jobs import ACTIONS, MAX_CHOSEN, start
+from machines.failures.found_jobs import ACTIONS, MAX_CHOSEN, SECONDS, start
 from machines.jobs.search import find_jobs
 from machines.people.actor import Actor
 
@@ -50,7 +50,7 @@ def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
                 messages.success(request, f"Started: {made.total:,} jobs, at most {made.rate} a second")
                 return redirect(links.url())
         status = turned.status
-    about = {"place": place, "limit": MAX_CHOSEN, "offset": search.after}
+    about = {"place": place, "limit": MAX_CHOSEN, "offset": search.after, "seconds": SECONDS}
     hits = find_jobs(actor, machine, queue, search.terms, **about)
     count = len(hits.jobs)
     running = queries.running_actions(actor, None, 20)

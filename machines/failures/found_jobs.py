@@ -14,6 +14,7 @@ from .actions import MAX_RATE, RATE, check_reason
 from .models import FailureAction
 
 MAX_CHOSEN = 10_000  # jobs of one action
+SECONDS = 4.0  # of its search, and of the search of its preview
 ACTIONS = {
     "ready": ("withdraw",),
     "delayed": ("move", "withdraw"),
@@ -44,7 +45,7 @@ def start(
         if isinstance(rate, bool) or not 1 <= rate <= MAX_RATE:
             raise BadInput(f"a rate is 1 to {MAX_RATE} jobs a second")
         limits.spend_rate(actor, f"job.{action}", **about)
-        found = find_jobs(actor, machine, queue, terms, place=place, limit=MAX_CHOSEN).jobs
+        found = find_jobs(actor, machine, queue, terms, place=place, limit=MAX_CHOSEN, seconds=SECONDS).jobs
         if not found or expect not in (None, len(found)):
             raise Miscounted(queue, place, expected=expect or 0, actual=len(found))
         with rules.alone(actor, machine, REPAIR[action]):

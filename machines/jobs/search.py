@@ -60,13 +60,21 @@ class JobHits:
 
 
 def find_jobs(
-    actor: Actor, machine: str, queue: str, terms: JobTerms, *, place: str, limit: int = 50, offset: int = 0
+    actor: Actor,
+    machine: str,
+    queue: str,
+    terms: JobTerms,
+    *,
+    place: str,
+    limit: int = 50,
+    offset: int = 0,
+    seconds: float = SECONDS,
 ) -> JobHits:
     """Find jobs of a place in its order, after ``offset`` others. What is hidden from most people is not searched, and
     masked in what is found. Raises Forbidden."""
     actor.demand("view", machine)
     engine, redactor, hits = get_engine(), strict_redactor(machine), JobHits()
-    now, end = engine.read_clock(), time.monotonic() + SECONDS
+    now, end = engine.read_clock(), time.monotonic() + seconds
     while True:
         found = engine.jobs(machine, queue, place=place, limit=PAGE, offset=offset)
         for number, job in enumerate(map(redactor.job, found), start=1):
