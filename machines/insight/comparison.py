@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from .questions import STAYS, paths
-from .records import Comparison, Difference, Paths, Search
+from .questions import STAYS
+from .records import Comparison, Difference, Extent, Search
 from .selection import select
 from .store import Store, get_store
 
@@ -22,28 +22,35 @@ MOST_STATES = 60  # whose times are compared
 def compare(first: Search, second: Search, *, store: Store | None = None) -> Comparison:
     """Compare two searches, which may be of two machines."""
     store = store or get_store()
-    one, other = paths(first, most=1, store=store), paths(second, most=1, store=store)
-    states = sorted({figure.state for figure in (*one.states, *other.states)})
-    visits = [{figure.state: figure.instances for figure in found.states} for found in (one, other)]
+    (one, visits, steps), (other, other_visits, other_steps) = (_count(search, store) for search in (first, second))
+    states = sorted({*visits, *other_visits})
     medians = [_find_medians(search, states[:MOST_STATES], store) for search in (first, second)]
     return Comparison(
-        one.extent,
-        other.extent,
+        one,
+        other,
         tuple(
-            compare_shares(
-                state,
-                (visits[0].get(state, 0), one.extent.instances),
-                (visits[1].get(state, 0), other.extent.instances),
-            )
+            compare_shares(state, (visits.get(state, 0), one.instances), (other_visits.get(state, 0), other.instances))
             for state in states
         ),
-        tuple(_compare_transitions(one, other)),
+        tuple(_compare_transitions(steps, other_steps)),
         tuple(_compare_times(*medians)),
     )
 
 
-def _compare_transitions(one: Paths, other: Paths) -> list[Difference]:
-    counts = [{(t.source, t.target, t.event): t.count for t in found.transitions} for found in (one, other)]
+Steps = dict[tuple[str, str, str], int]  # source, target, event -> number of steps
+
+
+def _count(search: Search, store: Store) -> tuple[Extent, dict[str, int], Steps]:
+    """Count instances by the states that they were in, and steps."""
+    chosen = select(search, store)
+    visits = chosen.ask("SELECT unnest(string_split(visited, chr(9))), count(*) FROM {chosen_instances} GROUP BY 1")
+    steps = chosen.ask(
+        "SELECT source, target, event, count(*) FROM {chosen_steps} WHERE event <> '(create)' GROUP BY 1, 2, 3"
+    )
+    return chosen.extent(), dict(visits), {(source, target, event): n for source, target, event, n in steps}
+
+
+def _compare_transitions(*counts: Steps) -> list[Difference]:
     outs: list[dict[str, int]] = [{}, {}]
     for out, count in zip(outs, counts, strict=True):
         for (source, _, _), n in count.items():
