@@ -31,6 +31,7 @@ from .presenters import choose_figure, choose_limits, find_definition
 
 group = Group("insight", "How instances went: paths, times, people, changes. Times in ms, shares from 0 to 1.")
 INSIGHT = "/machines/{name:machine}/insight"
+OFF = (409,)
 
 
 class SearchTerms(BaseModel):
@@ -93,7 +94,7 @@ def _read_duration(name: str, text: str) -> int | None:
     return durations.parse_duration(text) if text else None
 
 
-@group.get(f"{INSIGHT}/paths", right="view", answers=Paths)
+@group.get(f"{INSIGHT}/paths", right="view", refusals=OFF, answers=Paths)
 def get_insight_paths(request: HttpRequest, machine: str, terms: Query[SearchTerms]) -> Paths:
     """Get paths, states and transitions with share, count and times.
 
@@ -102,26 +103,26 @@ def get_insight_paths(request: HttpRequest, machine: str, terms: Query[SearchTer
     return questions.paths(_read(request, machine, terms))
 
 
-@group.get(f"{INSIGHT}/durations", right="view", answers=Durations)
+@group.get(f"{INSIGHT}/durations", right="view", refusals=OFF, answers=Durations)
 def get_insight_durations(request: HttpRequest, machine: str, terms: Query[SearchTerms]) -> Durations:
     """Get the time in each state as distributions."""
     return questions.durations(_read(request, machine, terms))
 
 
-@group.get(f"{INSIGHT}/bottlenecks", right="view", answers=Bottlenecks)
+@group.get(f"{INSIGHT}/bottlenecks", right="view", refusals=OFF, answers=Bottlenecks)
 def get_insight_bottlenecks(request: HttpRequest, machine: str, terms: Query[SearchTerms]) -> Bottlenecks:
     """Rank states by the time of all instances in them."""
     return questions.bottlenecks(_read(request, machine, terms))
 
 
-@group.get(f"{INSIGHT}/funnel", right="view", answers=Funnel)
+@group.get(f"{INSIGHT}/funnel", right="view", refusals=OFF, answers=Funnel)
 def get_insight_funnel(request: HttpRequest, machine: str, terms: Query[FunnelTerms]) -> Funnel:
     """Count who reached states one after the other."""
     search = _read(request, machine, terms)
     return questions.funnel(search, terms.stage, within=_read_duration("within", terms.within))
 
 
-@group.get(f"{INSIGHT}/people", right="view", answers=People)
+@group.get(f"{INSIGHT}/people", right="view", refusals=OFF, answers=People)
 def get_insight_people(request: HttpRequest, machine: str, terms: Query[PeopleTerms]) -> People:
     """Get steps and waiting time by queue, handler, kind of step or person."""
     search = _read(request, machine, terms)
@@ -132,7 +133,7 @@ def get_insight_people(request: HttpRequest, machine: str, terms: Query[PeopleTe
     return questions.people(search, by=terms.each)
 
 
-@group.get(f"{INSIGHT}/levels", right="view", answers=ServiceLevels)
+@group.get(f"{INSIGHT}/levels", right="view", refusals=OFF, answers=ServiceLevels)
 def get_insight_levels(request: HttpRequest, machine: str, terms: Query[LevelTerms]) -> ServiceLevels:
     """Count stays that were longer than a limit."""
     search = _read(request, machine, terms)
@@ -140,13 +141,13 @@ def get_insight_levels(request: HttpRequest, machine: str, terms: Query[LevelTer
     return questions.service_levels(search, choose_limits(view, _read_duration("limit", terms.limit)))
 
 
-@group.get(f"{INSIGHT}/conformance", right="view", answers=Conformance)
+@group.get(f"{INSIGHT}/conformance", right="view", refusals=OFF, answers=Conformance)
 def get_insight_conformance(request: HttpRequest, machine: str, terms: Query[SearchTerms]) -> Conformance:
     """List steps that the definition of their version does not have."""
     return questions.conformance(_read(request, machine, terms), partial(find_definition, machine))
 
 
-@group.get(f"{INSIGHT}/instances", right="view", answers=InstancePage)
+@group.get(f"{INSIGHT}/instances", right="view", refusals=OFF, answers=InstancePage)
 def list_insight_instances(request: HttpRequest, machine: str, terms: Query[InstanceTerms]) -> InstancePage:
     """List the instances behind a figure.
 
@@ -158,7 +159,7 @@ def list_insight_instances(request: HttpRequest, machine: str, terms: Query[Inst
 
 
 @group.post(
-    f"{INSIGHT}/comparison", right="view", answers=Comparison, changes=False,
+    f"{INSIGHT}/comparison", right="view", answers=Comparison, changes=False, refusals=OFF,
     example={"first": {"version": "3"}, "second": {"version": "4"}},
 )  # fmt: skip
 def compare_insight(request: HttpRequest, machine: str, body: Compared) -> Comparison:

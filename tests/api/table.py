@@ -59,9 +59,9 @@ def _insight() -> dict[str, Case]:
     names = ("Paths", "Durations", "Bottlenecks", "People", "Levels", "Conformance")
     paths = {f"getInsight{name}": name.lower() for name in names}
     paths |= {"getInsightFunnel": "funnel?stage=shut&stage=opened", "listInsightInstances": "instances"}
-    found = {name: Case("view", f"/machines/door/insight/{path}", status=503) for name, path in paths.items()}
+    found = {name: Case("view", f"/machines/door/insight/{path}", status=409) for name, path in paths.items()}
     both = {"first": {"version": "1"}, "second": {}}
-    return found | {"compareInsight": Case("view", "/machines/door/insight/comparison", both, 503)}
+    return found | {"compareInsight": Case("view", "/machines/door/insight/comparison", both, 409)}
 
 
 def _repairs() -> dict[str, Case]:
