@@ -89,7 +89,7 @@ ANSWERS: dict[type[Exception], tuple[int | None, str]] = {
     PatternError: (409, "Conflict"),
     SecretUnreadable: (409, "The key is gone"),
     errors.EncryptionFailed: (409, "Not encrypted or decrypted"),
-    InsightOff: (503, "Insight is off"),
+    InsightOff: (409, "Insight is off"),
     StoreUnavailable: (503, "Facts of insight unavailable"),
     errors.EngineUnavailable: (503, "Redis unavailable"),
     errors.EngineFault: (500, "Unexpected engine response"),
