@@ -41,6 +41,7 @@ URLS: Mapping[str, Callable[[Alarm], str]] = MappingProxyType(
         "rollout": _link_machine,
         "paused": _queue,
         "stalled": _queue,
+        "drift": lambda alarm: f"{reverse('signalbox:insight', args=[alarm.machine])}?show=times",
         "schedule": lambda alarm: reverse("signalbox:schedule", args=[alarm.subject]),
         "writes": lambda alarm: f"{reverse('signalbox:workers')}#unwritten",
         "audit": lambda alarm: reverse("signalbox:audit"),

@@ -38,6 +38,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "rollout": Kind(WARNING, "Compare the two versions; withdraw the new one or publish a correction."),
         "paused": Kind(WARNING, "Ask who paused it, and resume it."),
         "stalled": Kind(WARNING, "Resume, or raise the limit of, what holds its jobs back."),
+        "drift": Kind(WARNING, "Compare the instances of both times on the tab Insight of the machine."),
         "schedule": Kind(WARNING, "Take the schedule over if it is still wanted, or remove it."),
         "writes": Kind(WARNING, "See why workers do not reach the database."),
         "audit": Kind(WARNING, "Bring the receiver back; entries wait in the database until then."),

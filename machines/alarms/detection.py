@@ -12,6 +12,8 @@ from machines.engine import QueueStats, Rollout, WorkerInfo
 from machines.engine.definitions import durations
 from machines.engine.jobs.clock_jump import ClockJump
 from machines.engine.keys import get_machine
+from machines.insight.drift import DriftRule
+from machines.insight.records import Drift
 from machines.jobs.groups import GroupFigures
 from machines.patterns import Stats
 from machines.statistics.ages import format_age, format_duration
@@ -78,7 +80,8 @@ class Figures:
     turn, raise nothing. ``approvals``: pending requests. ``unmeasured``: ms since a worker last
     measured. ``unwritten``: pending writes to the database. ``stopped``: roll-outs that their guards stopped.
     ``lost``: schedules whose author lost the right. ``missing``: roots of partitions that did not answer. ``jumps``: of
-    servers' clocks. ``receivers``: of the audit that do not take entries. ``now``: ms, 0 for unknown.
+    servers' clocks. ``receivers``: of the audit that do not take entries. ``drifts``: broken rules. ``now``: ms, 0 for
+    unknown.
     """
 
     depths: Sequence[Depth] = ()
@@ -99,6 +102,7 @@ class Figures:
     missing: Sequence[str] = ()
     jumps: Iterable[ClockJump] = ()
     receivers: Iterable[AuditReceiver] = ()
+    drifts: Iterable[tuple[DriftRule, Drift]] = ()
     now: int = 0
 
 
@@ -122,6 +126,7 @@ def raise_alarms(figures: Figures) -> list[Alarm]:
     found += [_make_refusals_alarm(each) for each in figures.storms]
     found += [_make_rollout_alarm(each) for each in figures.stopped]
     found += [_make_schedule_alarm(each) for each in figures.lost]
+    found += [_make_drift_alarm(rule, each) for rule, each in figures.drifts]
     served = {queue for row in figures.workers if is_alive(row) and row.status in WORKING for queue in row.queues}
     found += [
         _make_stall_alarm(each, why, now)
@@ -205,6 +210,13 @@ def _make_schedule_alarm(lost: LostSchedule) -> Alarm:
     text = f"schedule {lost.name} on {lost.machine} paused: {lost.why}"
     key = f"schedule:{lost.machine}/{lost.name}"
     return _make("schedule", key, text, lost.machine, subject=lost.name, since=lost.since)
+
+
+def _make_drift_alarm(rule: DriftRule, found: Drift) -> Alarm:
+    now, before, window = (format_duration(ms) for ms in (found.now, found.before, rule.window))
+    of = f"p{rule.percent} of {rule.machine} in {rule.state}"
+    text = f"{of} was {now} in the last {window}, and {before} in the {window} before"
+    return _make("drift", f"drift:{rule.machine}/{rule.text}", text, rule.machine, subject=rule.state)
 
 
 def _make_metrics_alarm(ms: int, now: int) -> Alarm:

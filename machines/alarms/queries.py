@@ -13,6 +13,7 @@ from machines.connections import get_engine
 from machines.engine import Survey
 from machines.engine.errors import EngineUnavailable, SignalboxError
 from machines.engine.jobs.clock_jump import ClockJump
+from machines.insight.drift import find_drifts
 from machines.jobs.groups import find_stalled, read_groups
 from machines.people.permissions import Scope
 from machines.schedules import SCHEDULES, Schedules, authors
@@ -67,6 +68,7 @@ def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present] | N
         missing=survey.missing,
         jumps=_read_jumps(),
         receivers=audit_stream.list_failing(),
+        drifts=find_drifts(survey.lives),
         now=survey.now,
     )
     return raise_alarms(figures)

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from machines.engine import rates
 from machines.engine.connection.redis_url import read_url
+from machines.engine.definitions import durations
 from machines.engine.definitions.approval_terms import ApprovalTerms
 from machines.engine.definitions.findings import Report
 from machines.engine.definitions.place import Place
@@ -28,6 +29,7 @@ from machines.engine.limits import check_machine_name
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 ANY = "*"  # every machine
+MINUTE = 60_000  # ms
 
 
 class Unfit(ValueError):
@@ -98,6 +100,25 @@ class Words(Kind):
 
 
 RECEIVER = re.compile(r"stdout|/\S+|syslog(\+tcp|\+tls)?://(\[[0-9A-Fa-f:]+\]|[\w.-]+)(:\d{1,5})?|https://[^\s/]\S*")
+
+
+DRIFT = re.compile(
+    r"p([1-9]\d?(?:\.\d{1,3})?) of (?P<machine>[\w.-]{1,64})/(\S.{0,79}) over (\d{1,4}(?:\.\d{1,3})?) x "
+    r"(?P<window>[1-9]\d{0,3}[smhd])"
+)
+
+
+@dataclass(frozen=True)
+class Drifts(Words):
+    """A list of alarms on the time in a state: see ``machines.insight.drift``."""
+
+    def read(self, label: str, value: Any) -> list[str]:
+        found = super().read(label, value)
+        for word in found:
+            match = DRIFT.fullmatch(word)
+            if match is None or not MINUTE <= (durations.parse_duration(match["window"]) or 0) <= 366 * 1440 * MINUTE:
+                raise Unfit(f"{label} holds {word!r}; write p95 of order/Paying over 2 x 7d, of a minute to a year")
+        return found
 
 
 @dataclass(frozen=True)

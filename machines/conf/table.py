@@ -21,6 +21,7 @@ from .kinds import (
     Approvers,
     Checked,
     Choice,
+    Drifts,
     Environment,
     Flag,
     Folder,
@@ -144,6 +145,7 @@ TABLE = (
     _setting("ARCHIVE", Checked(retention_policy.is_archive, retention_policy.ARCHIVES), "sql"),
     # The folder of insight's facts, shared by workers and web processes; None: insight is off.
     _setting("INSIGHT", Folder(), None),
+    _setting("INSIGHT_ALARMS", Drifts(), []),
     _setting("TASK_RESULTS", Integer(1, 366 * 86_400), 86_400),
     # Seconds between two comparisons of attached tables with their mirrors; 0: only when a person asks.
     _setting("RECONCILE", Integer(0, 30 * 86_400), 3_600),

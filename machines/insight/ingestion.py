@@ -18,11 +18,13 @@ from machines.catalog import builtin_machines
 from machines.conf import conf
 from machines.conf.database import DatabaseRetry
 from machines.engine import Engine, errors
+from machines.engine.definitions import outline
 from machines.engine.keys import Partition
 from machines.instances.archive.sql import ArchivedRecord, DamagedBody
 from machines.instances.archive.store import Archive, get_archive
 from machines.server_share import ServerShare
 
+from . import drift
 from .errors import InsightOff, StoreUnavailable
 from .facts import Case, Row, VersionFacts
 from .reading import Entry, HistoryReader, Sighting, read_archived
@@ -108,6 +110,7 @@ class MachineIngestion:
         definition = engine.definition(machine)
         hidden = engine.sensitive(machine).names
         self._fields = [name for name in definition.get("index") or () if isinstance(name, str) and name not in hidden]
+        self._states = {state.name for state in outline(definition).states}
         self._finals = frozenset(engine.retirement().final_states(machine))
 
     def run(self, archive: Archive) -> Iterator[None]:
@@ -122,6 +125,10 @@ class MachineIngestion:
             yield from self._read_archive(archive, begun)
         if is_sweep:
             self._commit([], [], swept=begun)
+        if begun - self._manifest.drifted >= drift.PAUSE:
+            found = drift.measure(self._store, self._machine, self._states)
+            if found or self._manifest.drifts:
+                self._commit([], [], drifts=found, drifted=begun)
         if self._manifest.steps != before.steps:
             while self._store.compact(self._machine):
                 yield

@@ -63,7 +63,8 @@ ORDER = {"steps": "n, revision", "instances": "n"}
 class Manifest:
     """``steps``, ``deltas``, ``base``: files with their rows; ``old``: merged files and when; ``marks``: partition ->
     ms up to which it was read; ``number``: of the next instance; ``swept``: ms of the last look at all instances;
-    ``lost``: steps that were gone before they were read."""
+    ``lost``: steps that were gone before they were read; ``drifts``: rule -> fields of its ``Drift`` at ``drifted``
+    (ms)."""
 
     format: int = FORMAT
     generation: int = 0
@@ -76,6 +77,8 @@ class Manifest:
     swept: int = 0
     number: int = 1
     lost: int = 0
+    drifts: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    drifted: int = 0
 
     @property
     def count(self) -> int:

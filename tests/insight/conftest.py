@@ -10,6 +10,7 @@ import pytest
 
 from machines.insight.facts import CREATE, Case
 from machines.insight.store import Store
+from tests.pages.conftest import as_, user_of  # noqa: F401  fixtures
 
 Stops = Sequence[tuple[str, int]]  # states, and the seconds after the step before at which each was entered
 Tell = Callable[..., None]
@@ -43,3 +44,8 @@ def tell(store: Store) -> Tell:
         store.append("order", known, steps, rows, number=number, marks={"0": at})
 
     return told
+
+
+@pytest.fixture
+def viewer(as_):  # noqa: F811
+    return as_("viewer")

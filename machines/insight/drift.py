@@ -1,0 +1,71 @@
+"""Alarms on the time in a state: the setting ``INSIGHT_ALARMS``, and what came of it when facts were last read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+
+from machines.conf import conf
+from machines.conf.kinds import DRIFT
+from machines.engine.definitions.durations import parse_duration
+
+from .comparison import LEAST
+from .errors import InsightOff, StoreUnavailable
+from .questions import drift
+from .records import Drift, Search
+from .store import Manifest, Store, get_store
+
+log = logging.getLogger(__name__)
+
+PAUSE = 300_000  # ms between two looks
+
+
+@dataclass(frozen=True, slots=True)
+class DriftRule:
+    """An alarm where the quantile ``percent`` of the stays in a state is over ``factor`` times that of one window (ms)
+    earlier. ``text``: the rule as the setting has it."""
+
+    text: str
+    percent: str
+    machine: str
+    state: str
+    factor: float
+    window: int
+
+    def is_broken(self, found: Drift) -> bool:
+        """Return whether there is an alarm; fewer than 20 stays in a window are too few to tell."""
+        return min(found.count, found.count_before) >= LEAST and found.now > self.factor * found.before
+
+
+def list_rules(machines: Container[str]) -> Iterator[DriftRule]:
+    """Yield the rules for some machines."""
+    for text in conf.INSIGHT_ALARMS:
+        if (match := DRIFT.fullmatch(text)) and match["machine"] in machines:
+            percent, machine, state, factor, window = match.groups()
+            yield DriftRule(text, percent, machine, state, float(factor), parse_duration(window) or 1)
+
+
+def measure(store: Store, machine: str, states: Container[str]) -> dict[str, Sequence[object]]:
+    """Return what the manifest holds of each rule for a machine. ``states``: of its current version."""
+    found: dict[str, Sequence[object]] = {}
+    for rule in list_rules({machine}):
+        found[rule.text] = astuple(
+            drift(Search(machine), rule.state, float(rule.percent) / 100, rule.window, store=store)
+        )
+        if missing := [leaf for leaf in rule.state.split(", ") if leaf not in states]:
+            log.warning("INSIGHT_ALARMS has %r, but %s has no state %s", rule.text, machine, missing[0])
+    return found
+
+
+def find_drifts(machines: Container[str]) -> Iterator[tuple[DriftRule, Drift]]:
+    """Yield the rules for some machines that were broken at the last look; none while the store is away or off."""
+    known: dict[str, Manifest] = {}
+    with suppress(InsightOff, StoreUnavailable):
+        for rule in list_rules(machines):
+            if rule.machine not in known:
+                known[rule.machine] = get_store().manifest(rule.machine)
+            held = known[rule.machine].drifts.get(rule.text)
+            if held and rule.is_broken(found := Drift(*held)):
+                yield rule, found

@@ -1,0 +1,81 @@
+"""An alarm that somebody set on the time in a state stands while the rule is broken."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from machines.insight import drift
+from machines.insight.ingestion import InsightDuty
+from machines.insight.store import get_store
+from tests.configuration import configure
+from tests.insight.test_ingestion import DEFINITION, look_at_all, run
+from tests.pages.reading import read
+from tests.retention.conftest import Restless
+
+RULE = "p50 of order/New over 2 x 1h"
+HOUR = 3_600_000
+
+
+@pytest.fixture
+def slow(engine, settings, tmp_path, transactional_db, monkeypatch):
+    """Twenty stays of a minute in the hour before the last one; returns a function that adds stays in this hour."""
+    configure(settings, INSIGHT=tmp_path / "facts", INSIGHT_ALARMS=[RULE])
+    monkeypatch.setattr(drift, "PAUSE", 0)
+    engine.publish(DEFINITION)
+    duty, numbers, now = InsightDuty(engine, share=Restless()), count(), engine.read_clock()
+
+    def add(stays: int, seconds: int, ended: int = now - 1_000) -> None:
+        for _ in range(stays):
+            id = f"i{next(numbers)}"
+            engine.create("order", id, now=ended - seconds * 1000)
+            engine.fire("order", id, "pay", now=ended)
+        if get_store().manifest("order").swept:
+            look_at_all(get_store())
+        run(duty)
+
+    add(20, 60, now - HOUR - 600_000)
+    return add
+
+
+def find_alarms(viewer) -> list[dict]:
+    found = viewer.get("/api/v1/alarms").json()["items"]
+    return [alarm for alarm in found if alarm["kind"] == "drift"]
+
+
+def test_a_state_that_takes_twice_as_long_is_an_alarm_until_it_does_not(slow, viewer):
+    slow(20, 120)
+    assert find_alarms(viewer) == []  # twice as long, and not over it
+    slow(1, 121)
+    assert find_alarms(viewer) == []  # a median of 21 stays
+    slow(40, 180)
+    (alarm,) = find_alarms(viewer)
+    assert alarm["text"] == "p50 of order in New was 3 min in the last 1 h, and 1 min in the 1 h before"
+    assert (alarm["key"], alarm["severity"], alarm["machine"]) == (f"drift:order/{RULE}", "warning", "order")
+    item = read(viewer.get("/alarms/")).one("li", data_alarm=alarm["key"])
+    assert item.one("a", href="/machines/order/insight/?show=times")
+    slow(200, 30)
+    assert find_alarms(viewer) == []
+
+
+def test_few_stays_are_too_few_to_tell(slow, viewer):
+    slow(19, 600)
+    assert find_alarms(viewer) == []
+    slow(1, 600)
+    assert len(find_alarms(viewer)) == 1
+
+
+def test_a_store_that_is_away_raises_nothing_and_lets_others_stand(slow, viewer, settings):
+    slow(20, 600)
+    get_store().folder("order").joinpath("manifest.json").write_text("half a fi")
+    assert find_alarms(viewer) == []
+    configure(settings, INSIGHT=None)
+    assert find_alarms(viewer) == []
+
+
+def test_a_rule_about_no_state_is_logged(slow, settings, caplog):
+    configure(settings, INSIGHT_ALARMS=["p50 of order/Nwe over 2 x 1h", "p50 of other/Paid over 2 x 1h"])
+    slow(1, 60)
+    assert "order has no state Nwe" in caplog.text
+    assert "other" not in caplog.text
