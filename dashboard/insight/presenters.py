@@ -31,6 +31,7 @@ from . import diagram
 from .forms import GROUPS, NAMES, QUESTIONS, SECOND, STAGES, make_filter
 
 SIZE = 100  # instances on a page
+BEHIND = 3_600_000  # ms: for so long retention leaves what is not archived
 Answer = Callable[["InsightPage"], Any]
 
 
@@ -87,6 +88,11 @@ class InsightPage:
     @property
     def extent(self) -> Extent | None:
         return self.paths and self.paths.extent
+
+    @property
+    def is_behind(self) -> bool:
+        """Tell whether reading is so late that instances may have gone unread."""
+        return self.extent is not None and 0 < self.extent.read_up_to < self.live.now - BEHIND
 
     @property
     def is_narrowed(self) -> bool:

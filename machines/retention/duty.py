@@ -20,6 +20,8 @@ from machines.engine import Engine, errors, limits
 from machines.engine.definitions.reading.machine_settings import Retention, find_retention
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retirement
 from machines.engine.keys import Partition
+from machines.insight.errors import InsightOff, StoreUnavailable
+from machines.insight.store import get_store
 from machines.instances.archive.sql import ArchivedRecord
 from machines.instances.archive.store import Archive, get_archive
 from machines.server_share import ServerShare
@@ -30,6 +32,7 @@ ACTOR = "retention"
 READ = 100  # instances of one read, and of one call that removes: about 1 ms of the server
 READ_STEPS = 20_000  # steps that one read may bring, where histories are long
 MAX_STEPS = 100_000  # steps that are gathered for one write to the archive: some 15 MB
+HOLD = 3_600_000  # ms for which what is not archived waits for insight
 SPELL = 1.0  # seconds of one pass; where more is due the next one follows at once
 
 
@@ -112,6 +115,8 @@ class RetentionDuty:
 
     def _keep_machine(self, retirement: Retirement, bounds: MachineBounds, now: int) -> Iterator[None]:
         before = find_due(retirement, bounds.machine, bounds.retention, now)
+        if before is not None and (bounds.retention.archive is False or self._store() is None):
+            before = min(before, find_insight_mark(bounds.machine, now))
         for partition in retirement.partitions(bounds.machine):
             if before is not None:
                 for state in retirement.final_states(bounds.machine):
@@ -184,6 +189,18 @@ def find_due(retirement: Retirement, machine: str, retention: Retention, now: in
     if retention.most is not None and (cutoff := retirement.find_cutoff(machine, retention.most, now)) is not None:
         bounds.append(cutoff)
     return max(bounds, default=None)
+
+
+def find_insight_mark(machine: str, now: int) -> int:
+    """Return the ms up to which insight need not read a machine any more: read already, or an hour ago."""
+    if conf.INSIGHT is None or machine in builtin_machines.NAMES:
+        return now
+    try:
+        return max(get_store().manifest(machine).read_up_to, now - HOLD)
+    except InsightOff:
+        return now
+    except StoreUnavailable:
+        return now - HOLD
 
 
 def is_due(found: FinishedInstance, before: int) -> bool:

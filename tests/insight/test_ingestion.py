@@ -132,6 +132,24 @@ def test_what_retention_took_away_comes_from_the_archive(engine, duty, store):
     assert [step[1] for step in read_steps(store)] == [1, 2, 3]
 
 
+@pytest.mark.parametrize("archive", ["setting", "definition"])
+def test_what_is_not_archived_stays_until_it_was_read(engine, duty, store, settings, archive):
+    configure(settings, INSIGHT=store.folder(""), ARCHIVE="none" if archive == "setting" else "sql")
+    engine.publish({**DEFINITION, "retain": {"finished": "1s", "archive": archive == "setting"}})
+    now = engine.read_clock()
+    for id, age in (("a", 600_000), ("b", 4_000_000)):
+        engine.create("order", id, now=now - age)
+        engine.fire("order", id, "pay", now=now - age)
+        engine.fire("order", id, "send", now=now - age)
+    retention = RetentionDuty(engine, share=Restless())
+    retention.once()
+    assert engine.counts("order")["Sent"] == 1  # b waited for an hour
+    run(duty)
+    retention.once()
+    assert engine.counts("order")["Sent"] == 0
+    assert [step[:2] for step in read_steps(store)] == [("a", 1), ("a", 2), ("a", 3)]
+
+
 def test_an_id_that_is_used_again_is_another_instance(engine, duty, store):
     engine.create("order", "a", now=1_000)
     run(duty)

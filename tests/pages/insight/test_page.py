@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import time
 
 import duckdb
 import pytest
@@ -76,6 +77,13 @@ def test_a_path_that_is_none_is_not_there(viewer, query):
 
 def test_nothing_found_is_said(facts, as_):
     assert "No results." in read(as_("viewer"), "?version=77")
+
+
+def test_reading_that_is_an_hour_behind_is_said(viewer, facts):
+    assert "Later steps are missing" in read(viewer)
+    marks = {"0": int(time.time() * 1000) - 1_800_000}
+    facts.append("activation", facts.manifest("activation"), [], [], marks=marks)
+    assert "Later steps are missing" not in read(viewer)
 
 
 def test_names_of_people_take_the_right_to_see_the_audit(facts, as_):
