@@ -41,7 +41,7 @@ from machines.insight.errors import BadLog
 from machines.instances.forms import PageForm
 from machines.models import Draft, MachineVersion
 from machines.people.actor import Actor
-from machines.people.errors import DraftChanged, DraftClosed
+from machines.people.errors import DraftChanged, DraftClosed, TooFast
 from machines.versions import drafts, editors
 
 from . import checks
@@ -110,7 +110,9 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def _discover(request: HttpRequest, log: UploadedFile) -> HttpResponse:
-    """Show the draft that the event log of a process makes."""
+    """Show the draft that the event log of a process makes. Raises TooFast."""
+    if wait := checks.spend(request, 1 + (log.size or 0) // checks.PER_BYTES):
+        raise TooFast(f"{checks.CHECKS}/{checks.PER}s", "account", wait)
     space, status = Workspace("", ""), 200
     try:
         made = discover(log.read().decode(), PurePath(log.name or "").stem)

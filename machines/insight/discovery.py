@@ -20,6 +20,7 @@ from typing import Any
 from .errors import BadLog
 
 MOST_EVENTS = 1_000_000
+MOST_DEPTH = 32  # elements of XES inside each other
 MOST_NAMES = 200  # activities of a draft: a diagram of more helps nobody
 CASES = ("case:concept:name", "case_id", "caseid", "case", "id", "instance")
 NAMES = ("concept:name", "activity", "event", "name", "type")
@@ -164,6 +165,8 @@ def _read_xes(text: str) -> Iterator[Event]:
         raise BadLog("document types and entities are refused", parser.CurrentLineNumber)
 
     def begin(tag: str, attributes: dict[str, str]) -> None:
+        if len(path) == MOST_DEPTH:
+            raise BadLog(f"elements are more than {MOST_DEPTH} levels deep", parser.CurrentLineNumber)
         path.append(tag.rpartition(" ")[2])
         if path[1:] == ["trace"]:
             trace.clear()
@@ -193,19 +196,28 @@ def _read_ocel(text: str) -> Iterator[Event]:
     """Read the events of the most frequent type of object, each object a case."""
     try:
         log = json.loads(text)
-        types = {one["id"]: one["type"] for one in log["objects"]}
+        types = {_read_text(one, "id"): _read_text(one, "type") for one in log["objects"]}
         related = [[link["objectId"] for link in one.get("relationships", ())] for one in log["events"]]
         counts = Counter(types[id] for ids in related for id in ids)
         wanted = counts.most_common(1)[0][0] if counts else ""
         cases = [
             (id, one) for ids, one in zip(related, log["events"], strict=True) for id in ids if types[id] == wanted
         ]
-        events = [_check(id, one["type"], one["time"], 0) for id, one in cases]
+        events = [_check(id, _read_text(one, "type"), _read_text(one, "time"), 0) for id, one in cases]
     except json.JSONDecodeError as error:
         raise BadLog(f"not JSON, or half a file: {error.msg}", error.lineno) from error
+    except (ValueError, RecursionError) as error:
+        raise BadLog("not OCEL 2.0: it is nested too deeply, or a number or a text makes no sense") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise BadLog(f"not OCEL 2.0: {error!r} is missing or of another kind") from error
     return iter(sorted(events, key=lambda one: one.at))  # its events have no order
+
+
+def _read_text(record: Mapping[str, Any], key: str) -> str:
+    if not isinstance(record[key], str):
+        raise TypeError(f"{key}, which is a text,")
+    record[key].encode()  # raises UnicodeEncodeError, a ValueError, for half a character
+    return record[key]
 
 
 def _check(case: str, name: str, at: str, line: int) -> Event:

@@ -78,6 +78,13 @@ def test_all_formats_give_the_same(text):
         ('{"objects": [\n{', 2, "half a file"),
         ('{"objects": []}', 0, "not OCEL"),
         (HEAD, 0, "no events"),
+        ("<a>" * 9_999, 1, "more than 32 levels"),
+        ('{"objects":' * 99_999, 0, "nested too deeply"),
+        ('{"objects": ' + "9" * 5_000 + "}", 0, "a number"),
+        (json.dumps(OCEL).replace('"b"', "5"), 0, "type, which is a text"),
+        (json.dumps(OCEL).replace('"b"', '["x"]'), 0, "type, which is a text"),
+        (json.dumps(OCEL).replace('"b"', r'"\ud800"'), 0, "a text makes no sense"),
+        (json.dumps(OCEL).replace('"2026-01-01T00:01:00Z"', "5"), 0, "time, which is a text"),
     ],
 )
 def test_a_wrong_log_is_refused_with_the_line(text, line, message):

@@ -7,6 +7,7 @@ import html
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from dashboard.studio import checks
 from tests.cases import for_each
 
 NEW = "/machines/new/"
@@ -43,3 +44,8 @@ def test_a_log_that_makes_no_sense_says_why(publisher, text):
 
 def test_it_takes_the_right_to_publish(as_, db):
     assert send(as_("viewer"), LOG.encode()).status_code == 403
+
+
+def test_too_many_logs_have_to_wait(publisher, monkeypatch):
+    monkeypatch.setattr(checks, "CHECKS", 1)
+    assert [send(publisher, LOG.encode()).status_code for _ in range(2)] == [200, 429]
