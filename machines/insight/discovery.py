@@ -214,10 +214,11 @@ def _read_ocel(text: str) -> Iterator[Event]:
 
 
 def _read_text(record: Mapping[str, Any], key: str) -> str:
-    if not isinstance(record[key], str):
+    text = record[key]
+    if not isinstance(text, str):
         raise TypeError(f"{key}, which is a text,")
-    record[key].encode()  # raises UnicodeEncodeError, a ValueError, for half a character
-    return record[key]
+    text.encode()  # raises UnicodeEncodeError, a ValueError, for half a character
+    return text
 
 
 def _check(case: str, name: str, at: str, line: int) -> Event:

@@ -158,15 +158,16 @@ def funnel(search: Search, states: Sequence[str], within: int | None = None, *, 
         raise BadSearch("a funnel has two states or more, each once")
     chosen = select(search, store or get_store())
     parts = [
-        "e AS MATERIALIZED (SELECT n, target, min(ms) AS ms FROM {chosen_steps} WHERE target = ? "
-        "AND (source <> target OR event = '(create)') GROUP BY ALL)"
+        "e AS MATERIALIZED (SELECT n, min(revision) AS revision, arg_min(ms, revision) AS ms FROM {chosen_steps} "
+        "WHERE target = ? AND (source <> target OR event = '(create)') GROUP BY n)"
     ]
     for index in range(1, len(states)):
         limit = " AND s.ms <= b.begin + ?" if within is not None else ""
-        before = "(SELECT n, ms, ms AS begin FROM e)" if index == 1 else f"e{index - 1}"
+        before = "(SELECT *, ms AS begin FROM e)" if index == 1 else f"e{index - 1}"
         parts.append(
-            f"e{index} AS MATERIALIZED (SELECT b.n, min(s.ms) AS ms, any_value(b.begin) AS begin, "
-            f"min(s.ms) - any_value(b.ms) AS wait FROM {before} b JOIN {{steps}} s ON s.n = b.n AND s.ms >= b.ms "
+            f"e{index} AS MATERIALIZED (SELECT b.n, min(s.revision) AS revision, arg_min(s.ms, s.revision) AS ms, "
+            "any_value(b.begin) AS begin, arg_min(s.ms, s.revision) - any_value(b.ms) AS wait "
+            f"FROM {before} b JOIN {{steps}} s ON s.n = b.n AND s.revision > b.revision "
             f"WHERE s.target = ? AND s.source <> s.target{limit} GROUP BY b.n)"
         )
     rows = " UNION ALL ".join(
@@ -292,29 +293,34 @@ def conformance(
     None where it is gone. A step of the engine itself, such as a repair, is no deviation."""
     chosen = select(search, store or get_store())
     rows = chosen.ask(
-        "SELECT version, source, target, event, count(*), min(n) FROM {chosen_steps} "
-        "WHERE event NOT LIKE '(%' GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2, 3, 4"
+        "SELECT version, source, target, event, transitions, count(*), min(n) FROM {chosen_steps} "
+        "WHERE event NOT LIKE '(%' GROUP BY ALL ORDER BY ALL"
     )
     models: dict[int, Rules | None] = {}
     wrong, unchecked = [], 0
-    for version, source, target, event, count, n in rows:
+    deviations: dict[tuple[int, str, str, str], tuple[int, int]] = {}
+    for version, source, target, event, taken, count, n in rows:
         if version not in models:
             definition = load(version)
             models[version] = None if definition is None else Rules.of(definition)
         rules = models[version]
         if rules is None or not source or ", " in source or ", " in target:
             unchecked += count
-        elif not rules.allows(source, target, event):
-            wrong.append((version, source, target, event, count, n))
+        elif not rules.allows(source, target, event, taken.split()):
+            wrong.append((version, source, target, event, taken))
+            before, example = deviations.get(wrong[-1][:4], (0, n))
+            deviations[wrong[-1][:4]] = before + count, min(example, n)
+    shown = sorted(deviations.items(), key=lambda item: (-item[1][0], item[0]))[:most]
     extent, deviating, names = chosen.extent(), 0, dict[int, str]()
     if wrong:
-        rule = " OR ".join(["(version = ? AND source = ? AND target = ? AND event = ?)"] * len(wrong))
+        kinds = ", ".join(f"unnest(?::{type}[])" for type in ("INTEGER", *["VARCHAR"] * 4))
         ((deviating,),) = chosen.ask(
-            f"SELECT count(DISTINCT n) FROM {{chosen_steps}} WHERE {rule}", *(word for one in wrong for word in one[:4])
-        )
+            "SELECT count(DISTINCT n) FROM {chosen_steps} WHERE (version, source, target, event, transitions) IN "
+            f"(SELECT ({kinds}))", *map(list, zip(*wrong, strict=True))
+        )  # fmt: skip
         names = dict(
             chosen.ask("SELECT n, instance FROM {chosen_instances} WHERE list_contains(?::INTEGER[], n)",
-                       [one[-1] for one in wrong])
+                       [n for _, (_, n) in shown])
         )  # fmt: skip
-    deviations = tuple(Deviation(*one[:5], names.get(one[5], "")) for one in wrong[:most])
-    return Conformance(extent, extent.instances - deviating, unchecked, deviations)
+    found = tuple(Deviation(*step, count, names.get(n, "")) for step, (count, n) in shown)
+    return Conformance(extent, extent.instances - deviating, unchecked, found)

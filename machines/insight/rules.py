@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,27 +11,43 @@ from machines.engine.definitions.outline import is_match
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """``steps``: state -> descriptor of events and the leaves in which its step may rest."""
+class Rule:
+    """A transition. ``ends``: the leaves in which its step may rest, as far as no raised event takes it further."""
 
-    steps: Mapping[str, tuple[tuple[str, frozenset[str]], ...]]
+    source: str
+    events: tuple[str, ...]
+    ends: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """``transitions``: by id; ``around``: state -> itself and those around it."""
+
+    transitions: Mapping[str, Rule]
+    around: Mapping[str, Sequence[str]]
 
     @classmethod
     def of(cls, definition: Mapping[str, Any]) -> Rules:
         found = outline(definition)
-        steps = {}
-        for state in found.states:
-            around, taken = _list_around(found, state.name), []
-            for name in around:
-                own = found.state(name)
-                for transition in own.transitions if own else ():
-                    ends = _find_ends(found, transition.targets or (state.name,))
-                    taken += [(event, ends) for event in transition.events]
-            steps[state.name] = tuple(taken)
-        return cls(steps)
+        transitions = {
+            one.id: Rule(state.name, one.events, _find_ends(found, one.targets or (state.name,)))
+            for state in found.states for one in state.transitions
+        }  # fmt: skip
+        return cls(transitions, {state.name: _list_around(found, state.name) for state in found.states})
 
-    def allows(self, source: str, target: str, event: str) -> bool:
-        return any(target in ends and is_match(name, event) for name, ends in self.steps.get(source, ()))
+    def allows(self, source: str, target: str, event: str, taken: Sequence[str] = ()) -> bool:
+        """Tell whether a step is one of the definition. ``taken``: ids of its transitions, by which raised events are
+        followed; where the definition lacks one, the event alone decides."""
+        around = self.around.get(source, ())
+        begins = [
+            (id, one.ends) for id, one in self.transitions.items()
+            if one.source in around and any(is_match(name, event) for name in one.events)
+        ]  # fmt: skip
+        if any(target in ends for _, ends in begins):
+            return True
+        if any(id not in self.transitions for id in taken):
+            return False
+        return any(id in taken for id, _ in begins) and any(target in self.transitions[id].ends for id in taken)
 
 
 def _list_around(found: Outline, name: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from machines.insight import questions
@@ -65,6 +67,13 @@ def test_a_funnel_counts_who_reaches_states_in_order_and_in_time(store, tell):
         questions.funnel(ALL, ["New"], store=store)
 
 
+def test_a_funnel_follows_the_order_of_steps_of_one_millisecond(store, tell):
+    tell({"a": [("New", 0), ("Sent", 0), ("Paid", 0)]})
+    reached = [[stage.instances for stage in questions.funnel(ALL, states, store=store).stages]
+               for states in (["Paid", "Sent"], ["Sent", "Paid"], ["New", "Sent", "Paid"])]  # fmt: skip
+    assert reached == [[1, 0], [1, 1], [1, 1, 1]]
+
+
 def test_bottlenecks_add_up_stays_and_those_that_last(store, tell):
     tell({"a": SHORT})
     tell({"b": [("New", 0)]}, ended=False)
@@ -123,6 +132,15 @@ def test_conformance_names_steps_that_the_definition_lacks(store, tell):
         ("New", "Gone", "to.Gone", 1, "c")
     ]
     assert (found.fitting, found.unchecked) == (3, 2)
+
+
+def test_conformance_takes_many_kinds_of_deviation(store, tell):
+    tell({f"i{n}": [("New", 0), (f"Gone{n}", 1)] for n in range(2_000)})
+    definition = {"id": "order", "initial": "New", "states": {"New": {}}}
+    begin = time.process_time()
+    found = questions.conformance(ALL, {1: definition}.get, store=store)
+    assert (found.fitting, len(found.deviations), found.deviations[-1].example != "") == (0, 100, True)
+    assert time.process_time() - begin < 3
 
 
 def test_a_comparison_says_what_is_noise(store, tell):
