@@ -209,6 +209,7 @@ class MachineIngestion:
                 case = known[one.id, one.created] = Case(number, one.id, one.created)
                 number += 1
             before = case.lost
+            entries = [entry for entry in entries if entry[0] <= one.revision]  # later ones belong to data of later
             steps += case.add(entries, one.version, self._load_versions(one.version, entries))
             case.close(one.revision, one.state, one.entered)
             case.ended = self._finals.issuperset(case.state.split(", "))

@@ -16,12 +16,16 @@ import fcntl
 import functools
 import json
 import os
+import re
 import secrets
+import shutil
+import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +39,9 @@ if TYPE_CHECKING:
 FORMAT = 1
 MANIFEST = "manifest.json"
 THREADS = 2
-MEMORY = "1GB"  # of DuckDB in one process; what does not fit goes to files in the folder
+MEMORY = "1GB"  # of DuckDB in one process; what does not fit goes to temporary files
+PRIVATE = 0o600
+PARQUET = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"  # the file is there, with its mode
 GRACE = 600.0  # seconds for which a merged file stays for readers
 FAN = 8  # step files of one size class that are merged into one
 ATTEMPTS = 5  # to erase while steps are added
@@ -56,6 +62,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 """Kind of file -> column -> type. ``path`` and ``visited`` are states, ``tags`` those of
 the state, that tabs separate; ``data`` is JSON."""
+FILE = re.compile(r"(steps|instances|copy)-[0-9a-f]{12}\.(parquet|tmp)")  # names of facts, and of drafts
 ORDER = {"steps": "n, revision", "instances": "n"}
 
 
@@ -79,6 +86,18 @@ class Manifest:
     lost: int = 0
     drifts: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     drifted: int = 0
+
+    def check(self) -> None:
+        """Raise TypeError where a part is of another type."""
+        for part in fields(self):
+            value = getattr(self, part.name)
+            kinds = list if part.name == "drifts" else (int, float)
+            if part.default_factory is not MISSING:
+                is_right = isinstance(value, dict) and all(isinstance(one, kinds) for one in value.values())
+            else:
+                is_right = isinstance(value, int)
+            if not is_right:
+                raise TypeError(f"{part.name} is {value!r}")
 
     @property
     def count(self) -> int:
@@ -114,7 +133,9 @@ class Store:
                 held = json.loads(path.read_text(encoding="utf-8"))
                 if held["format"] != FORMAT:
                     raise StoreUnavailable(f"{path} is of format {held['format']}; this release reads {FORMAT}")
-                return Manifest(**held)
+                found = Manifest(**held)
+                found.check()
+                return found
             except FileNotFoundError:
                 return Manifest()
             except (ValueError, KeyError, TypeError) as error:
@@ -142,10 +163,11 @@ class Store:
         """Copy the steps of a machine, with the id of each instance, into one Parquet file; return how many."""
         sql = (
             "COPY (SELECT i.instance, i.created, s.* EXCLUDE (n) FROM {steps} s JOIN {instances} i USING (n) "
-            f"ORDER BY i.n, s.revision) TO {quote(file.name)} (FORMAT parquet, COMPRESSION zstd)"
+            f"ORDER BY i.n, s.revision) TO {quote(file.name)} ({PARQUET})"
         )
         draft = self.folder(machine) / f"copy-{secrets.token_hex(6)}.tmp"
         with _reporting(file):
+            draft.touch(PRIVATE, exist_ok=False)
             rows = self.ask(machine, sql.replace(quote(file.name), quote(str(draft))))
             try:
                 file.write_bytes(draft.read_bytes())
@@ -156,7 +178,9 @@ class Store:
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
             if self._connection is None:
-                self._connection = _connect(self._folder)
+                spill = tempfile.mkdtemp(prefix="signalbox-insight-")
+                weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
+                self._connection = _connect(self._folder, spill)
             return self._connection.cursor()
 
     def _steps(self, machine: str, manifest: Manifest) -> str:
@@ -206,8 +230,9 @@ class Store:
         types = ", ".join(f"{quote(name)}: {quote(type)}" for name, type in COLUMNS[kind].items())
         names = (f"coalesce({n}, '') AS {n}" if t == "VARCHAR" else n for n, t in COLUMNS[kind].items())
         try:
+            draft.touch(PRIVATE, exist_ok=False)
             with draft.open("w", encoding="utf-8", errors="replace", newline="") as output:
-                csv.writer(output, quoting=csv.QUOTE_MINIMAL, lineterminator="\n").writerows(rows)
+                csv.writer(output, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
             source = (
                 f"read_csv({quote(str(draft))}, header=false, auto_detect=false, delim=',', quote='\"', escape='\"', "
                 f"new_line='\\n', max_line_size={64 * 1024 * 1024}, parallel=false, columns={{{types}}})"
@@ -220,8 +245,9 @@ class Store:
         """Write the rows of a query as a new file, synced."""
         name = f"{kind}-{secrets.token_hex(6)}.parquet"
         path = self.folder(machine) / name
-        sql = f"COPY ({query} ORDER BY {ORDER[kind]}) TO {quote(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+        sql = f"COPY ({query} ORDER BY {ORDER[kind]}) TO {quote(str(path))} ({PARQUET})"
         try:
+            path.touch(PRIVATE, exist_ok=False)
             ((count,),) = self._cursor().execute(sql).fetchall()
             _sync(path)
         except BaseException:
@@ -232,11 +258,13 @@ class Store:
 
     def _commit(self, machine: str, known: Manifest, new: Manifest) -> Manifest:
         folder, new = self.folder(machine), replace(new, generation=known.generation + 1)
-        with (folder / "lock").open("w") as lock:
+        lock_file, draft = folder / "lock", folder / f"{MANIFEST}.draft"
+        lock_file.touch(PRIVATE)
+        with lock_file.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if self.manifest(machine).generation != known.generation:
                 raise StoreUnavailable(f"another process changed the facts of {machine}; this batch was not added")
-            draft = folder / f"{MANIFEST}.draft"
+            draft.touch(PRIVATE)
             draft.write_text(json.dumps(asdict(new)), encoding="utf-8")
             _sync(draft)
             draft.replace(folder / MANIFEST)
@@ -279,10 +307,13 @@ class Store:
     def _clean(self, machine: str, known: Manifest, now: float) -> None:
         """Remove files that the manifest does not name and that nobody writes any more."""
         named = {*known.steps, *known.base, *known.deltas, *known.old}
-        for path in [*self.folder(machine).glob("*.parquet"), *self.folder(machine).glob("*.tmp")]:
+        for path in self._list_files(machine):
             with suppress(FileNotFoundError):
                 if path.name not in named and now - path.stat().st_mtime > GRACE:
                     path.unlink()
+
+    def _list_files(self, machine: str) -> list[Path]:
+        return [path for path in self.folder(machine).iterdir() if FILE.fullmatch(path.name)]
 
     def erase(self, machine: str, instance: str) -> int:
         """Write the files anew, without an instance, and remove the old ones; return how many steps went. It begins
@@ -330,14 +361,14 @@ def quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _connect(folder: Path) -> duckdb.DuckDBPyConnection:
-    """Open a database in memory that reads and writes below the folder, and nowhere else."""
+def _connect(folder: Path, spill: str) -> duckdb.DuckDBPyConnection:
+    """Open a database in memory that reads and writes below the folder, and nowhere else. ``spill``: of this process
+    alone, as DuckDB names files there by the id of the process, and containers have equal ones."""
     import duckdb
 
     folder.mkdir(parents=True, exist_ok=True)
-    spill = folder / ".spill"
     options: dict[str, Any] = {
-        "threads": THREADS, "memory_limit": MEMORY, "temp_directory": str(spill), "preserve_insertion_order": False,
+        "threads": THREADS, "memory_limit": MEMORY, "temp_directory": spill, "preserve_insertion_order": False,
         "autoinstall_known_extensions": False, "autoload_known_extensions": False,
     }  # fmt: skip
     connection = duckdb.connect(config=options)

@@ -106,6 +106,24 @@ def test_steps_that_stay_in_their_state_are_found_by_a_look_at_all(engine, duty,
     assert read_steps(store)[-1] == ("a", 2, "New", "New")
 
 
+def test_a_step_that_comes_while_histories_are_read_has_its_data_in_the_next_pass(engine, duty, store, monkeypatch):
+    engine.create("order", "a", now=1_000)
+    reader = duty._reader
+    real = reader.read
+
+    def read(*given):
+        monkeypatch.setattr(reader, "read", real)
+        engine.fire("order", "a", "look", {"region": "us"})
+        return real(*given)
+
+    monkeypatch.setattr(reader, "read", read)
+    run(duty)
+    look_at_all(store)
+    run(duty)
+    assert [step[1] for step in read_steps(store)] == [1, 2]
+    assert store.ask("order", "SELECT data, revision FROM {instances}") == [('{"region": "us"}', 2)]
+
+
 def test_trimmed_steps_are_counted_as_lost(engine, duty, store):
     engine.create("order", "a")
     for _ in range(60):
@@ -184,6 +202,22 @@ def test_a_store_that_is_away_is_reported_once_and_the_duty_goes_on(engine, duty
     store.folder("order").parent.unlink()
     run(duty)
     assert len(read_steps(store)) == 1
+
+
+def test_a_damaged_manifest_stops_no_other_machine(engine, duty, store, caplog):
+    engine.publish({**DEFINITION, "id": "other"})
+    for machine in ("order", "other"):
+        engine.create(machine, "a")
+    run(duty)
+    for machine in ("order", "other"):
+        engine.create(machine, "b")
+    for machine in ("order", "other"):
+        kept = (store.folder(machine) / "manifest.json").read_text()
+        (store.folder(machine) / "manifest.json").write_text('{"format": 1, "marks": [1]}')
+        run(duty)
+        (store.folder(machine) / "manifest.json").write_text(kept)
+    assert [store.manifest(machine).count for machine in ("order", "other")] == [2, 2]
+    assert "is damaged" in caplog.text
 
 
 def test_a_damaged_or_foreign_file_is_a_clear_error(engine, duty, store):
