@@ -68,6 +68,10 @@ class InstanceTerms(SearchTerms):
     target: str = ""
     event: str = ""
     path: list[str] = Field([], description="went exactly through these states")
+    stage: list[str] = Field([], description="reached these states one after the other", max_length=20)
+    within: str = Field("", description="of the first stage, such as `2d`")
+    each: str = Field("", description="has a step of this queue, handler, kind or actor: with `name`")
+    name: str = ""
     limit: int = Field(100, ge=1, le=1000)
     after: str = Field("", description="`after` of the page before")
 
@@ -92,6 +96,13 @@ def _read_duration(name: str, text: str) -> int | None:
     if text and not durations.parse_duration(text):
         raise Mistaken(f"{name}: {durations.HINT}", name)
     return durations.parse_duration(text) if text else None
+
+
+def _check_group(request: HttpRequest, machine: str, each: str) -> None:
+    if each not in GROUPS:
+        raise Mistaken(f"each is one of {', '.join(GROUPS)}", "each")
+    if each == "actor":
+        demand_names(actor_of(request), machine)
 
 
 @group.get(f"{INSIGHT}/paths", right="view", refusals=OFF, answers=Paths)
@@ -126,10 +137,7 @@ def get_insight_funnel(request: HttpRequest, machine: str, terms: Query[FunnelTe
 def get_insight_people(request: HttpRequest, machine: str, terms: Query[PeopleTerms]) -> People:
     """Get steps and waiting time by queue, handler, kind of step or person."""
     search = _read(request, machine, terms)
-    if terms.each not in GROUPS:
-        raise Mistaken(f"each is one of {', '.join(GROUPS)}", "each")
-    if terms.each == "actor":
-        demand_names(actor_of(request), machine)
+    _check_group(request, machine, terms.each)
     return questions.people(search, by=terms.each)
 
 
@@ -151,10 +159,13 @@ def get_insight_conformance(request: HttpRequest, machine: str, terms: Query[Sea
 def list_insight_instances(request: HttpRequest, machine: str, terms: Query[InstanceTerms]) -> InstancePage:
     """List the instances behind a figure.
 
-    Without `at`, `event` or `path`: all of the search, archived ones too.
+    Without `at`, `event`, `path`, `stage` or `name`: all of the search, archived ones too.
     """
     search = _read(request, machine, terms)
-    figure = choose_figure(terms.at, (terms.source, terms.target, terms.event), terms.path)
+    if terms.name:
+        _check_group(request, machine, terms.each)
+    step, within = (terms.source, terms.target, terms.event), _read_duration("within", terms.within)
+    figure = choose_figure(terms.at, step, terms.path, terms.stage, within, (terms.each, terms.name))
     return questions.list_instances(search, **figure, limit=terms.limit, after=terms.after)
 
 

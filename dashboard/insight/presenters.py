@@ -21,6 +21,7 @@ from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.version_view import VersionView, load_version
 from machines.catalog.queries import get_version
 from machines.engine import SignalboxError, errors
+from machines.engine.definitions import durations
 from machines.insight import comparison, questions
 from machines.insight.errors import InsightOff
 from machines.insight.records import Difference, Duration, Extent, InstancePage, Paths
@@ -165,6 +166,18 @@ class InsightPage:
         return ((one, self.link_instances(path=json.dumps(one.states))) for one in self.paths.paths)
 
     @property
+    def stage_rows(self) -> Iterator[tuple[Any, str]]:
+        stages = self.answer.stages
+        for number, one in enumerate(stages, 1):
+            reached = json.dumps([stage.state for stage in stages[:number]])
+            yield one, self.link_instances(stages=reached, within=self._asked.get("within", ""))
+
+    @property
+    def group_rows(self) -> Iterator[tuple[Any, str]]:
+        by = self.answer.by
+        return ((one, self.link_instances(each=by, name=one.name)) for one in self.answer.rows)
+
+    @property
     def time_rows(self) -> Iterator[tuple[Duration, Trend, str]]:
         return ((one, draw_buckets(one), self.link_instances(at=one.state)) for one in self.answer.states)
 
@@ -198,6 +211,11 @@ class InsightPage:
         asked = self._asked
         if asked.get("path"):
             return f"went {' → '.join(_read_path(asked['path']))}"
+        if asked.get("stages"):
+            within = f", within {asked['within']}" if asked.get("within") else ""
+            return f"reached {' → '.join(_read_path(asked['stages']))}{within}"
+        if asked.get("name"):
+            return f"have a step of the {GROUPS[asked['each']]} {asked['name']}"
         if asked.get("event"):
             step = f"{asked.get('source', '')} → {asked.get('target', '')}: {asked['event']}"
             return f"took {step}, some more than once"
@@ -214,15 +232,25 @@ class InsightPage:
     def _list_instances(self) -> InstancePage:
         asked = self._asked
         step = (asked.get("source", ""), asked.get("target", ""), asked.get("event", ""))
-        given = choose_figure(asked.get("at", ""), step, _read_path(asked["path"]) if asked.get("path") else ())
+        path, stages = (_read_path(asked[name]) if asked.get(name) else () for name in ("path", "stages"))
+        within = durations.parse_duration(asked.get("within", ""))
+        measure = (asked.get("each", ""), asked.get("name", ""))
+        given = choose_figure(asked.get("at", ""), step, path, stages, within, measure)
         return questions.list_instances(self.search, **given, limit=SIZE, after=asked.get("after", ""))
 
 
-def choose_figure(state: str, step: tuple[str, str, str], path: Sequence[str]) -> dict[str, Any]:
-    """Return which figure instances are behind, as ``list_instances`` takes it: the path, else the step, else the
-    state; all of the search without one."""
+def choose_figure(
+    state: str, step: tuple[str, str, str], path: Sequence[str], stages: Sequence[str], within: int | None,
+    measure: tuple[str, str],
+) -> dict[str, Any]:  # fmt: skip
+    """Return which figure instances are behind, as ``list_instances`` takes it: the path, else stages, measure, step
+    or state; all of the search without one."""
     if path:
         return {"path": tuple(path)}
+    if stages:
+        return {"stages": tuple(stages), "within": within}
+    if measure[1]:
+        return {"measure": measure}
     if step[2]:
         return {"transition": step}
     return {"state": state} if state else {}

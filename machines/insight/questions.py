@@ -43,6 +43,7 @@ from .store import Store, get_store
 MOST_PATHS = 20
 SPREAD = "count({0}), quantile_disc({0}, [0.5, 0.95, 0.99]), sum({0})"
 STAYS = "FROM {chosen_steps} WHERE source <> target AND source <> '' AND waited IS NOT NULL"
+MOST_STAGES = 20
 MEASURES = ("actor", "queue", "handler", "kind")
 STEPS_IN_BUCKETS = 4  # buckets for each power of ten
 
@@ -157,32 +158,40 @@ def funnel(search: Search, states: Sequence[str], within: int | None = None, *, 
     if len(states) < 2 or len(set(states)) < len(states):
         raise BadSearch("a funnel has two states or more, each once")
     chosen = select(search, store or get_store())
-    parts = [
-        "e AS MATERIALIZED (SELECT n, min(revision) AS revision, arg_min(ms, revision) AS ms FROM {chosen_steps} "
-        "WHERE target = ? AND (source <> target OR event = '(create)') GROUP BY n)"
-    ]
-    for index in range(1, len(states)):
-        limit = " AND s.ms <= b.begin + ?" if within is not None else ""
-        before = "(SELECT *, ms AS begin FROM e)" if index == 1 else f"e{index - 1}"
-        parts.append(
-            f"e{index} AS MATERIALIZED (SELECT b.n, min(s.revision) AS revision, arg_min(s.ms, s.revision) AS ms, "
-            "any_value(b.begin) AS begin, arg_min(s.ms, s.revision) - any_value(b.ms) AS wait "
-            f"FROM {before} b JOIN {{steps}} s ON s.n = b.n AND s.revision > b.revision "
-            f"WHERE s.target = ? AND s.source <> s.target{limit} GROUP BY b.n)"
-        )
+    parts, values = _reach(states, within, "{chosen_steps}")
     rows = " UNION ALL ".join(
         f"SELECT {index}, count(*), {SPREAD.format('wait')} FROM e{index}" for index in range(1, len(states))
     )
-    values: list[Any] = [states[0]]
-    for state in states[1:]:
-        values += [state] if within is None else [state, within]
-    sql = f"WITH {', '.join(parts)} SELECT 0, count(*), 0, NULL, 0 FROM e UNION ALL {rows} ORDER BY 1"
+    sql = f"WITH {parts} SELECT 0, count(*), 0, NULL, 0 FROM e0 UNION ALL {rows} ORDER BY 1"
     found = chosen.ask(sql, *values)
     stages: list[FunnelStage] = []
     for (_, count, *spread), state in zip(found, states, strict=True):
         first, previous = (stages[0].instances, stages[-1].instances) if stages else (count, count)
         stages.append(FunnelStage(state, count, divide(count, first), divide(count, previous), make_spread(spread)))
     return Funnel(chosen.extent(), within, tuple(stages))
+
+
+def _reach(states: Sequence[str], within: int | None, steps: str) -> tuple[str, list[Any]]:
+    """Return expressions ``e0``, ``e1`` and so on with the instances that reached each state, and their values."""
+    if len(states) > MOST_STAGES:
+        raise BadSearch(f"a funnel has at most {MOST_STAGES} states")
+    parts = [
+        "e0 AS MATERIALIZED (SELECT n, min(revision) AS revision, arg_min(ms, revision) AS ms "
+        f"FROM {steps} WHERE target = ? AND (source <> target OR event = '(create)') GROUP BY n)"
+    ]
+    for index in range(1, len(states)):
+        limit = " AND s.ms <= b.begin + ?" if within is not None else ""
+        before = "(SELECT *, ms AS begin FROM e0)" if index == 1 else f"e{index - 1}"
+        parts.append(
+            f"e{index} AS MATERIALIZED (SELECT b.n, min(s.revision) AS revision, arg_min(s.ms, s.revision) AS ms, "
+            "any_value(b.begin) AS begin, arg_min(s.ms, s.revision) - any_value(b.ms) AS wait "
+            f"FROM {before} b JOIN {{steps}} s ON s.n = b.n AND s.revision > b.revision "
+            f"WHERE s.target = ? AND s.source <> s.target{limit} GROUP BY b.n)"
+        )
+    values: list[Any] = [states[0]]
+    for state in states[1:]:
+        values += [state] if within is None else [state, within]
+    return ", ".join(parts), values
 
 
 def bottlenecks(search: Search, *, now: int | None = None, store: Store | None = None) -> Bottlenecks:
@@ -208,8 +217,7 @@ def bottlenecks(search: Search, *, now: int | None = None, store: Store | None =
 
 def people(search: Search, by: str = "actor", *, most: int = 200, store: Store | None = None) -> People:
     """Answer who or what takes the steps and how long these waited before: ``by`` is actor, queue, handler or kind."""
-    if by not in MEASURES:
-        raise BadSearch(f"there is no measure {by!r}; there are {', '.join(MEASURES)}")
+    _check_measure(by)
     chosen = select(search, store or get_store())
     rows = chosen.ask(
         f"SELECT {by}, count(*), count(DISTINCT n), count(*) FILTER (kind = 'job failed'), {SPREAD.format('waited')} "
@@ -218,6 +226,12 @@ def people(search: Search, by: str = "actor", *, most: int = 200, store: Store |
     )
     found = (PersonFigure(name, steps, n, failed, make_spread(spread)) for name, steps, n, failed, *spread in rows)
     return People(chosen.extent(), by, tuple(found))
+
+
+def _check_measure(by: str) -> str:
+    if by not in MEASURES:
+        raise BadSearch(f"there is no measure {by!r}; there are {', '.join(MEASURES)}")
+    return by
 
 
 def service_levels(
@@ -243,10 +257,12 @@ def service_levels(
 
 def list_instances(
     search: Search, *, state: str = "", transition: tuple[str, str, str] | None = None,
-    path: Sequence[str] | None = None, limit: int = 100, after: str = "", store: Store | None = None,
+    path: Sequence[str] | None = None, stages: Sequence[str] = (), within: int | None = None,
+    measure: tuple[str, str] | None = None, limit: int = 100, after: str = "", store: Store | None = None,
 ) -> InstancePage:  # fmt: skip
-    """List the instances behind a figure: those that were in a state, took a transition (source, target, event), or
-    went a path. Without any of these, all of the search."""
+    """List the instances behind a figure: those that were in a state, took a transition (source, target, event),
+    went a path, reached all ``stages`` of a funnel, or have a step of a ``measure`` with a value (``queue``, its name).
+    Without any of these, all of the search."""
     chosen = select(search, store or get_store())
     terms, values = ["true"], list[Any]()
     if state:
@@ -258,6 +274,13 @@ def list_instances(
     if path is not None:
         terms.append("path = ?")
         values.append("\t".join(path))
+    if stages:
+        reached, given = _reach(stages, within, "{steps}")
+        terms.append(f"n IN (WITH {reached} SELECT n FROM e{len(stages) - 1})")
+        values += given
+    if measure is not None:
+        terms.append(f"n IN (SELECT n FROM {{steps}} WHERE {_check_measure(measure[0])} = ?)")
+        values.append(measure[1])
     where = f"FROM {{chosen_instances}} WHERE {' AND '.join(terms)}"
     ((total,),) = chosen.ask(f"SELECT count(*) {where}", *values)
     rows = chosen.ask(

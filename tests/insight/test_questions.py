@@ -74,6 +74,27 @@ def test_a_funnel_follows_the_order_of_steps_of_one_millisecond(store, tell):
     assert reached == [[1, 0], [1, 1], [1, 1, 1]]
 
 
+def test_instances_of_a_stage_and_of_a_measure_match_the_figure(store, tell):
+    tell({"a": SHORT, "b": LOOPED, "c": [("New", 0), ("Gone", 1)], "d": [("Sent", 0), ("New", 5)]}, actor="ann")
+    tell({"e": SHORT}, actor="bob")
+    some, stages = Search("order", actor="ann"), ["New", "Paid", "Sent"]
+    for within in (None, 40_000):
+        found = questions.funnel(some, stages, within, store=store).stages
+        listed = [
+            questions.list_instances(some, stages=stages[:number], within=within, store=store) for number in (1, 2, 3)
+        ]
+        assert [page.total for page in listed] == [stage.instances for stage in found]
+    assert listed[-1].ids == ("a",)
+    for one in questions.people(ALL, store=store).rows:
+        page = questions.list_instances(ALL, measure=("actor", one.name), store=store)
+        assert page.total == one.instances
+    assert page.ids == ("e",)
+    with pytest.raises(BadSearch, match="no measure"):
+        questions.list_instances(ALL, measure=("n; DROP", "x"), store=store)
+    with pytest.raises(BadSearch, match="at most 20"):
+        questions.list_instances(ALL, stages=[f"S{number}" for number in range(21)], store=store)
+
+
 def test_bottlenecks_add_up_stays_and_those_that_last(store, tell):
     tell({"a": SHORT})
     tell({"b": [("New", 0)]}, ended=False)

@@ -40,6 +40,9 @@ def test_paths_have_the_figures_of_the_page(ask):
 
 def test_instances_are_those_of_the_figure(ask):
     assert ask("instances?path=New&path=Removed") == (200, {"total": 1, "ids": ["gone/1"], "after": ""})
+    status, found = ask("instances?stage=Waiting&stage=Suspended&within=2m")
+    assert (status, found["ids"]) == (200, ["s-0", "s-1"])
+    assert ask("instances?each=kind&name=person")[1]["total"] == 11
 
 
 @for_each("path", [
@@ -59,11 +62,15 @@ def test_two_searches_are_compared(ask):
     assert all(row["low"] <= row["second"] - row["first"] <= row["high"] for row in found["states"])
 
 
-@for_each("path", ["paths?version=x", "funnel?stage=A&stage=B&within=x", "people?each=x", "paths?since=x"])
+@for_each(
+    "path",
+    ["paths?version=x", "funnel?stage=A&stage=B&within=x", "people?each=x", "paths?since=x", "instances?each=x&name=y"],
+)
 def test_what_makes_no_sense_is_refused(ask, path):
     assert ask(path)[0] == 422
 
 
 def test_names_of_people_take_the_right_to_see_the_audit(ask):
-    assert [ask(path)[0] for path in ("people?each=actor", "paths?actor=alice")] == [403, 403]
+    asked = ("people?each=actor", "paths?actor=alice", "instances?each=actor&name=alice")
+    assert [ask(path)[0] for path in asked] == [403] * 3
     assert ask("people?each=actor", role="supervisor")[1]["rows"][0]["name"] == "alice"

@@ -43,9 +43,10 @@ def test_the_diagram_shows_shares_and_times(facts, as_):
 
 def test_each_figure_leads_to_as_many_instances(facts, as_):
     client = as_("viewer")
-    page = read(client)
+    asked = ["", "?show=people&each=kind", "?show=funnel&stage1=Waiting&stage2=Active&within=2h"]
+    page = "".join(read(client, query) for query in asked)
     rows = re.findall(r'<td class="num"><a href="([^"]*show=instances[^"]*)">([\d,]+)</a>', page)
-    assert len(rows) > 8
+    assert len(rows) > 12
     for address, count in rows:
         listed = client.get(address).content.decode()
         assert f"<b>{count}</b> instance" in listed, address
@@ -70,7 +71,7 @@ def test_a_filter_that_makes_no_sense_is_marked(viewer, query):
     assert 'class="error"' in read(viewer, query, 400)
 
 
-@for_each("query", ["?show=instances&path=x", "?show=instances&path=[1]"])
+@for_each("query", ["?show=instances&path=x", "?show=instances&path=[1]", "?show=instances&stages=1"])
 def test_a_path_that_is_none_is_not_there(viewer, query):
     read(viewer, query, 404)
 
@@ -90,6 +91,7 @@ def test_names_of_people_take_the_right_to_see_the_audit(facts, as_):
     viewer = as_("viewer")
     assert "alice" not in read(viewer, "?show=people")
     read(viewer, "?show=people&each=actor", 403)
+    read(viewer, "?show=instances&each=actor&name=alice", 403)
     read(viewer, "?actor=alice", 403)
     assert "alice" in read(as_("supervisor"), "?show=people&each=actor")
 
