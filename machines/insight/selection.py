@@ -8,6 +8,8 @@ from typing import Any
 from .records import Extent, Search
 from .store import Manifest, Store
 
+LONGEST = 30.0  # seconds that one query of a question may take
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -29,7 +31,11 @@ class Selection:
             if where else "{steps}"
         )  # fmt: skip
         return self.store.ask(
-            self.machine, text, values=[*before, *self.values * count, *values], manifest=self.manifest
+            self.machine,
+            text,
+            values=[*before, *self.values * count, *values],
+            manifest=self.manifest,
+            longest=LONGEST,
         )
 
     def extent(self) -> Extent:

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from machines.conf import conf, extras
 
-from .errors import InsightOff, StoreUnavailable
+from .errors import BadSearch, InsightOff, StoreUnavailable
 
 if TYPE_CHECKING:
     import duckdb
@@ -143,16 +143,20 @@ class Store:
 
     # Reading
 
-    def ask(self, machine: str, sql: str, *, values: Sequence[Any] = (), manifest: Manifest | None = None) -> list[Any]:
-        """Return the rows of a query, in which ``{steps}`` and ``{instances}`` are the facts of the machine."""
+    def ask(
+        self, machine: str, sql: str, *, values: Sequence[Any] = (), manifest: Manifest | None = None,
+        longest: float | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """Return the rows of a query, in which ``{steps}`` and ``{instances}`` are the facts of the machine. Raises
+        BadSearch where it takes longer than ``longest`` seconds."""
         for attempt in (0, 1):
             known = manifest or self.manifest(machine)
             text = sql.replace("{steps}", self._steps(machine, known)).replace(
                 "{instances}", self._instances(machine, known)
             )
             try:
-                with _reporting(self.folder(machine)):
-                    return self._cursor().execute(text, list(values)).fetchall()
+                with _reporting(self.folder(machine)), _interrupting(self._cursor(), longest) as cursor:
+                    return cursor.execute(text, list(values)).fetchall()
             except StoreUnavailable:
                 if attempt or (manifest is None and self.manifest(machine).generation == known.generation):
                     raise
@@ -170,7 +174,7 @@ class Store:
             draft.touch(PRIVATE, exist_ok=False)
             rows = self.ask(machine, sql.replace(quote(file.name), quote(str(draft))))
             try:
-                file.write_bytes(draft.read_bytes())
+                shutil.copyfile(draft, file)
             finally:
                 draft.unlink(missing_ok=True)
         return int(rows[0][0])
@@ -384,6 +388,25 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _interrupting(cursor: duckdb.DuckDBPyConnection, longest: float | None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a cursor whose query ends after ``longest`` seconds. Raises BadSearch then."""
+    if longest is None:
+        yield cursor
+        return
+    import duckdb
+
+    timer = threading.Timer(longest, cursor.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield cursor
+    except duckdb.InterruptException as error:
+        raise BadSearch(f"the answer takes more than {longest:g} s: ask about fewer instances") from error
+    finally:
+        timer.cancel()
 
 
 @contextmanager

@@ -6,10 +6,11 @@ import time
 
 import pytest
 
-from machines.insight import questions
+from machines.insight import questions, selection
 from machines.insight.comparison import compare, compare_shares, find_interval
 from machines.insight.errors import BadSearch
 from machines.insight.records import Search, Spread
+from machines.insight.selection import select
 
 ALL = Search("order")
 SHORT = [("New", 0), ("Paid", 10), ("Sent", 20)]
@@ -184,3 +185,12 @@ def test_intervals_are_those_of_the_literature():
     assert find_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
     found = compare_shares("a", (48, 80), (56, 70))
     assert (found.low, found.high) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+
+
+def test_a_question_that_takes_too_long_is_ended(store, tell, monkeypatch):
+    tell({"a": SHORT})
+    monkeypatch.setattr(selection, "LONGEST", 0.2)
+    begin = time.monotonic()
+    with pytest.raises(BadSearch, match="more than 0.2 s: ask about fewer"):
+        select(ALL, store).ask("SELECT sum(hash(a.range + b.range)) FROM range(9999999) a, range(1000) b")
+    assert time.monotonic() - begin < 10
