@@ -105,6 +105,10 @@ class Manifest:
         return sum(self.steps.values())
 
     @property
+    def files(self) -> set[str]:
+        return {*self.steps, *self.base, *self.deltas, *self.old}
+
+    @property
     def read_up_to(self) -> int:
         return min(self.marks.values(), default=0)
 
@@ -260,20 +264,29 @@ class Store:
             raise
         return {name: count} if count else {}
 
-    def _commit(self, machine: str, known: Manifest, new: Manifest) -> Manifest:
+    def _commit(self, machine: str, known: Manifest, new: Manifest, *, is_alone: bool = False) -> Manifest:
+        """Write the manifest. ``is_alone``: remove all other files at once, also those that a batch being written has:
+        it cannot be added any more."""
         folder, new = self.folder(machine), replace(new, generation=known.generation + 1)
         lock_file, draft = folder / "lock", folder / f"{MANIFEST}.draft"
         lock_file.touch(PRIVATE)
         with lock_file.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if self.manifest(machine).generation != known.generation:
+                self._unlink(machine, new.files - known.files)
                 raise StoreUnavailable(f"another process changed the facts of {machine}; this batch was not added")
+            found = {path.name for path in self._list_files(machine)} if is_alone else set[str]()
             draft.touch(PRIVATE)
             draft.write_text(json.dumps(asdict(new)), encoding="utf-8")
             _sync(draft)
             draft.replace(folder / MANIFEST)
             _sync(folder)
+            self._unlink(machine, found - new.files)
         return new
+
+    def _unlink(self, machine: str, names: Iterable[str]) -> None:
+        for name in names:
+            (self.folder(machine) / name).unlink(missing_ok=True)
 
     def compact(self, machine: str, *, now: float | None = None) -> bool:
         """Merge small files, and remove those that no reader needs; tell whether anything was merged."""
@@ -310,40 +323,50 @@ class Store:
 
     def _clean(self, machine: str, known: Manifest, now: float) -> None:
         """Remove files that the manifest does not name and that nobody writes any more."""
-        named = {*known.steps, *known.base, *known.deltas, *known.old}
         for path in self._list_files(machine):
             with suppress(FileNotFoundError):
-                if path.name not in named and now - path.stat().st_mtime > GRACE:
+                if path.name not in known.files and now - path.stat().st_mtime > GRACE:
                     path.unlink()
 
     def _list_files(self, machine: str) -> list[Path]:
         return [path for path in self.folder(machine).iterdir() if FILE.fullmatch(path.name)]
 
-    def erase(self, machine: str, instance: str) -> int:
-        """Write the files anew, without an instance, and remove the old ones; return how many steps went. It begins
-        again where steps were added meanwhile."""
+    def find(self, machine: str, texts: Iterable[str], instances: Iterable[str] = ()) -> list[tuple[str, str]]:
+        """Return id and data (JSON) of some instances, and of those that hold one of these texts in either."""
+        return self.ask(
+            machine,
+            "SELECT DISTINCT instance, data FROM {instances} WHERE list_contains(?::VARCHAR[], instance) OR EXISTS "
+            "(FROM (SELECT unnest(?::VARCHAR[]) AS held) WHERE contains(data, held) OR contains(instance, held))",
+            values=[list(instances), list(texts)],
+        )  # fmt: skip
+
+    def erase(self, machine: str, instances: Iterable[str]) -> int:
+        """Write the files anew, without some instances, and remove all others; return how many steps went. It begins
+        again where steps were added meanwhile. What was read before, and is added later, is refused."""
+        doomed = list(instances)
         for attempt in range(ATTEMPTS):
             known = self.manifest(machine)
-            rows = self.ask(machine, "SELECT n FROM {instances} WHERE instance = ?", values=[instance])
-            if not rows:
-                return 0
             try:
-                return known.count - self._remove(machine, known, [n for (n,) in rows]).count
+                return known.count - self._remove(machine, known, doomed).count
             except StoreUnavailable:
                 if attempt == ATTEMPTS - 1 or self.manifest(machine).generation == known.generation:
                     raise
         raise AssertionError
 
-    def _remove(self, machine: str, known: Manifest, numbers: Sequence[int]) -> Manifest:
-        doomed = f"n IN ({', '.join(map(str, numbers))})"
+    def _remove(self, machine: str, known: Manifest, instances: Sequence[str]) -> Manifest:
+        all_ = self._instances(machine, known)
+        doomed = f"instance IN ({', '.join(map(quote, instances)) or 'NULL'})"
         with _reporting(self.folder(machine)):
-            steps = self._copy(machine, "steps", f"SELECT * FROM {self._steps(machine, known)} WHERE NOT {doomed}")
-            rows = f"SELECT * FROM {self._instances(machine, known)} WHERE NOT {doomed}"
-            base = self._copy(machine, "instances", rows)
-            new = self._commit(machine, known, replace(known, steps=steps, base=base, deltas={}, old={}))
-            for name in {*known.steps, *known.base, *known.deltas, *known.old}:
-                (self.folder(machine) / name).unlink(missing_ok=True)
-        return new
+            self.folder(machine).mkdir(parents=True, exist_ok=True)
+            new, numbers = known, f"SELECT n FROM {all_} WHERE {doomed}"
+            if self._cursor().execute(f"{numbers} LIMIT 1").fetchall():
+                steps = f"SELECT * FROM {self._steps(machine, known)} WHERE n NOT IN ({numbers})"
+                rows = f"SELECT * FROM {all_} WHERE NOT {doomed}"
+                new = replace(
+                    known, steps=self._copy(machine, "steps", steps), base=self._copy(machine, "instances", rows),
+                    deltas={}, old={},
+                )  # fmt: skip
+            return self._commit(machine, known, new, is_alone=True)
 
 
 def get_store() -> Store:

@@ -7,9 +7,10 @@ and the rows stay. Another instance that holds a value is not touched: it is rep
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from machines.audit import chain
 from machines.audit.models import AuditEntry
 from machines.conf import conf
 from machines.engine import BadInput, Engine, Instance, LookupFailed, Step, UnknownInstance, limits
+from machines.insight.errors import InsightOff, StoreUnavailable
 from machines.insight.store import get_store
 from machines.instances.archive.store import decode, get_archive
 
@@ -46,6 +48,7 @@ class Erasure:
         self._report = ErasureReport()
         self._values = SearchValues.of([where[1]]) if where else SearchValues(())
         self._doomed: set[str] = set()
+        self._faults: dict[str, None] = {}  # of the store of insight
 
     def run(self, *, actor: str, reason: str) -> ErasureReport:
         """Erase, look again, and return the report. Raises BadInput, UnknownMachine, UnknownInstance."""
@@ -53,7 +56,7 @@ class Erasure:
         if self._where and not is_telling(self._where[1]):
             raise BadInput(f"the value is too short to be looked for everywhere: at least {LEAST} characters")
         self._collect()
-        if self._id and not self._doomed:
+        if self._id and not (self._doomed or self._faults):
             raise UnknownInstance(self._machine, self._id)
         self._report.instances = sorted(self._doomed)
         self._remove_instances(actor, reason)
@@ -65,14 +68,34 @@ class Erasure:
     # What is to go
 
     def _collect(self) -> None:
-        """Find the instances, in Redis and in the archive, and what is sensitive in them."""
+        """Find the instances, in the facts of insight, in Redis and in the archive, and what is sensitive in them."""
         names = self._engine.sensitive(self._machine).names
+        self._collect_facts(names)
         for instance, steps in self._list_candidates():
-            if self._where and not self._matches(instance, steps):
+            if self._where and instance.id not in self._doomed and not self._matches(instance, steps):
                 continue
             self._doomed.add(instance.id)
             held = [instance.data, *(part for step in steps for part in (step.changes, step.payload))]
             self._values += SearchValues.of(list_named(held, names))
+
+    def _collect_facts(self, names: frozenset[str]) -> None:
+        if conf.INSIGHT is None:
+            return
+        with self._noting_faults():
+            ids = [self._id] if self._id else []
+            for id, data in get_store().find(self._machine, self._values.texts, ids):
+                held = json.loads(data)
+                if not self._where or str(held.get(self._where[0])) == self._where[1]:
+                    self._doomed.add(id)
+                    self._values += SearchValues.of(list_named(held, names))
+
+    @contextmanager
+    def _noting_faults(self) -> Iterator[None]:
+        """Go on where the store of insight cannot, and report it."""
+        try:
+            yield
+        except (InsightOff, StoreUnavailable) as fault:
+            self._faults[str(fault)] = None
 
     def _matches(self, instance: Instance, steps: list[Step]) -> bool:
         """Tell whether the field has the value, or had it in a step that is kept."""
@@ -82,12 +105,13 @@ class Erasure:
 
     def _list_candidates(self) -> Iterator[tuple[Instance, list[Step]]]:
         archive = get_archive()
-        if self._id:
+        seen = {self._id} if self._id else set(self._doomed)
+        for id in sorted(seen):
             with suppress(UnknownInstance):
-                yield self._read(self._id)
-            yield from map(decode, archive.find_all(self._machine, self._id))
+                yield self._read(id)
+            yield from map(decode, archive.find_all(self._machine, id))
+        if self._id:
             return
-        seen: set[str] = set()
         for place, entries in search.walk(self._engine):
             id = place.instance
             if id and place.machine == self._machine and id not in seen and self._holds(place, entries):
@@ -115,8 +139,9 @@ class Erasure:
             else:
                 self._report.removed["instances in Redis"] += 1
             self._report.removed["archived instances"] += archive.erase(self._machine, id)
-            if conf.INSIGHT is not None:
-                self._report.removed["steps of insight"] += get_store().erase(self._machine, id)
+        if conf.INSIGHT is not None and self._doomed:
+            with self._noting_faults():  # after Redis: what is read from it until then cannot be added any more
+                self._report.removed["steps of insight"] += get_store().erase(self._machine, self._doomed)
 
     def _clean_redis(self, actor: str, reason: str) -> None:
         for place, entries in search.walk(self._engine):
@@ -212,6 +237,17 @@ class Erasure:
                 text = "".join([record.instance, record.indexed, *held.raw.values(), *held.steps])
                 if self._values.are_in(text) or (machine == self._machine and record.instance in self._doomed):
                     yield f"archive: {machine}/{self._values.mask(record.instance)}"
+        if conf.INSIGHT is not None:
+            with self._noting_faults():
+                for machine in get_store().machines():
+                    yield from self._find_facts_left(machine)
+            yield from (f"insight: {self._values.mask(fault)}" for fault in self._faults)
+
+    def _find_facts_left(self, machine: str) -> Iterator[str]:
+        with self._noting_faults():
+            ids = self._doomed if machine == self._machine else ()
+            for id in dict(get_store().find(machine, self._values.texts, ids)):
+                yield f"insight: {machine}/{self._values.mask(id)}"
 
 
 def erase(engine: Engine, machine: str, *, id: str = "", where: tuple[str, str] | None = None, actor: str,

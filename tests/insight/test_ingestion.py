@@ -12,7 +12,6 @@ from machines.insight.records import GAP, Search
 from machines.insight.store import Store
 from machines.instances.archive.store import get_archive
 from machines.retention.duty import RetentionDuty
-from machines.retention.erasure import erase
 from tests.configuration import configure
 from tests.retention.conftest import Restless
 
@@ -248,33 +247,6 @@ def test_small_files_are_merged_and_readers_of_an_older_manifest_go_on(engine, d
     assert store.ask("order", "SELECT count(*), count(DISTINCT n) FROM {instances}") == [(20, 20)]
     store.compact("order", now=4e9)
     assert len(list(store.folder("order").glob("*.parquet"))) == len({*after.steps, *after.deltas, *after.base})
-
-
-def test_erasing_leaves_no_fact_of_an_instance(engine, duty, store, settings):
-    configure(settings, INSIGHT=store.folder(""))
-    engine.create("order", "a")
-    engine.create("order", "b")
-    run(duty)
-    report = erase(engine, "order", id="a", actor="ann", reason="asked for")
-    assert report.removed["steps of insight"] == 1
-    assert [step[0] for step in read_steps(store)] == ["b"]
-    assert len(list(store.folder("order").glob("*.parquet"))) == 2
-
-
-def test_erasing_begins_again_where_steps_were_added_meanwhile(engine, duty, store, monkeypatch):
-    engine.create("order", "a")
-    run(duty)
-    real, calls = store._copy, list[str]()
-
-    def copy(machine: str, kind: str, query: str) -> dict[str, int]:
-        calls.append(kind)
-        if len(calls) == 1:
-            store.append("order", store.manifest("order"), [], [], swept=5)
-        return real(machine, kind, query)
-
-    monkeypatch.setattr(store, "_copy", copy)
-    assert store.erase("order", "a") == 1
-    assert (store.manifest("order").swept, calls) == (5, ["steps", "instances"] * 2)
 
 
 def test_a_full_disk_loses_nothing(engine, duty, store, monkeypatch, caplog):
