@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -23,13 +24,15 @@ from machines.catalog.queries import get_version
 from machines.engine import SignalboxError, errors
 from machines.engine.definitions import durations
 from machines.insight import comparison, questions
-from machines.insight.errors import InsightOff
+from machines.insight.errors import InsightOff, StoreUnavailable
 from machines.insight.records import Difference, Duration, Extent, InstancePage, Paths
 from machines.people.actor import Actor
 from machines.statistics.ages import format_duration
 
 from . import diagram
 from .forms import GROUPS, NAMES, QUESTIONS, SECOND, STAGES, make_filter
+
+log = logging.getLogger(__name__)
 
 SIZE = 100  # instances on a page
 BEHIND = 3_600_000  # ms: for so long retention leaves what is not archived
@@ -67,6 +70,8 @@ class InsightPage:
         except InsightOff:
             self.is_off = True
         except SignalboxError as error:
+            if isinstance(error, StoreUnavailable):
+                log.error("insight of %s: %s %s", self.machine, error.code, error)
             self.mistake = f"{error.code} {error.message}"
 
     def _choose_view(self) -> VersionView:

@@ -12,9 +12,14 @@ class InsightOff(SignalboxError):
 
 
 class StoreUnavailable(SignalboxError):
-    """The folder of the facts cannot be read or written, is full, or holds a damaged or a foreign file."""
+    """The folder of the facts cannot be read or written, is full, or holds a damaged or a foreign file. ``str()`` names
+    paths of the server, for its log; ``message`` does not."""
 
     code = "SB691"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = "the facts cannot be read or written; the log says why"
 
 
 class BadSearch(BadInput):

@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from machines.engine.limits import FIELD_NAME
+
 from .errors import BadSearch
 
+MOST_VERSION = 2**31 - 1
 GAP = "…"
 """Stands in a path for steps that were trimmed from the history before they were read."""
 
@@ -36,6 +39,11 @@ class Search:
     def __post_init__(self) -> None:
         if self.begin is not None and self.end is not None and self.end <= self.begin:
             raise BadSearch("the time ends before it begins")
+        if not all(0 <= version <= MOST_VERSION for version in self.versions):
+            raise BadSearch("there is no such version")
+        for name, _ in self.where:
+            if not FIELD_NAME.fullmatch(name):
+                raise BadSearch(f"{name!r} is no name of a data field")
 
 
 class Answer:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .errors import BadSearch
 from .records import Extent, Search
 from .store import Manifest, Store
 
 LONGEST = 30.0  # seconds that one query of a question may take
+LARGEST = 2**53  # in a question: sums with it fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,10 @@ class Selection:
 
     def ask(self, sql: str, *values: Any, before: tuple[Any, ...] = ()) -> list[Any]:
         """Return the rows of a query on ``{chosen_steps}`` and ``{chosen_instances}``. ``before``, ``values``: for
-        places of the query before the first of these, and behind the last."""
+        places of the query before the first of these, and behind the last. Raises BadSearch for a number or a text that
+        no fact can be."""
+        for value in (*before, *self.values, *values):
+            _check(value)
         count = sql.count("{chosen_steps}") + sql.count("{chosen_instances}")
         where = f" WHERE {' AND '.join(self.terms)}" if self.terms else ""
         text = sql.replace("{chosen_instances}", f"(SELECT * FROM {{instances}}{where})").replace(
@@ -44,6 +49,13 @@ class Selection:
             "coalesce(bool_or(contains(state, ', ')), false) FROM {chosen_instances}"
         )
         return Extent(instances, int(steps), int(lost), self.manifest.read_up_to, has_regions)
+
+
+def _check(value: Any) -> None:
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise BadSearch("a number is too large")
+    if isinstance(value, str) and not value.isascii() and value != value.encode(errors="replace").decode():
+        raise BadSearch(f"{value!r} is not valid Unicode")
 
 
 def select(search: Search, store: Store) -> Selection:

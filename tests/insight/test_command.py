@@ -44,12 +44,23 @@ def test_it_prints_a_funnel_and_durations(call, tell):
     assert json.loads(call("durations", "order", "--format", "json"))["states"][0]["state"] == "New"
 
 
-def test_a_wrong_question_or_no_folder_is_a_clear_error(call, settings):
+def test_a_wrong_question_or_no_folder_is_a_clear_error(call, tell, settings):
+    tell({"a": SHORT})
     with pytest.raises(CommandError, match=r"each once \(SB692\)"):
         call("funnel", "order", "New", "New")
+    with pytest.raises(CommandError, match=r"no name of a data field \(SB692\)"):
+        call("paths", "order", "--where", 'a"b=x')
     configure(settings, INSIGHT=None)
     with pytest.raises(CommandError, match=r"insight is off: set .* \(SB690\)"):
         call("paths", "order")
+
+
+@pytest.mark.parametrize("name", ["ordre", "../facts/order", "."])
+def test_a_machine_without_facts_is_named(call, tell, tmp_path, name):
+    tell({"a": SHORT})
+    for words in (("paths", name), ("export", name, str(tmp_path / "a.xes"))):
+        with pytest.raises(CommandError, match=r"no facts of .*; there are of order \(SB692\)"):
+            call(*words)
 
 
 def test_facts_leave_as_files_that_other_tools_read(call, tell, tmp_path):

@@ -194,3 +194,22 @@ def test_a_question_that_takes_too_long_is_ended(store, tell, monkeypatch):
     with pytest.raises(BadSearch, match="more than 0.2 s: ask about fewer"):
         select(ALL, store).ask("SELECT sum(hash(a.range + b.range)) FROM range(9999999) a, range(1000) b")
     assert time.monotonic() - begin < 10
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda store: questions.paths(Search("order", versions=(99_999_999_999,)), store=store),
+        lambda store: questions.paths(Search("order", where=(('a"b', "x"),)), store=store),
+        lambda store: questions.paths(Search("order", begin=10**40), store=store),
+        lambda store: questions.paths(Search("order", state="\ud800"), store=store),
+        lambda store: questions.service_levels(ALL, {"New": 10**40}, store=store),
+        lambda store: questions.funnel(ALL, ["New", "Paid"], 10**40, store=store),
+        lambda store: questions.list_instances(ALL, path=["\ud800"], store=store),
+        lambda store: questions.list_instances(ALL, after="\ud800", store=store),
+    ],
+)
+def test_what_no_fact_can_be_is_a_wrong_search_and_no_damage(store, tell, ask):
+    tell({"ä": SHORT})
+    with pytest.raises(BadSearch):
+        ask(store)

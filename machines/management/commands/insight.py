@@ -15,6 +15,7 @@ from machines.insight.discovery import discover
 from machines.insight.errors import BadSearch
 from machines.insight.exports import write_parquet, write_xes
 from machines.insight.records import Durations, Extent, Funnel, Paths, Search, Spread
+from machines.insight.store import get_store
 from machines.management.verbs import add_verb, add_verbs
 
 VERBS = {
@@ -66,6 +67,7 @@ class Command(BaseCommand):
         self.stderr.write(f"{found.cases} cases, {found.events} events, {found.kept:.1%} of the steps kept")
 
     def _export(self, *, machine: str, file: Path, **_: Any) -> None:
+        check_machine(machine)
         if file.suffix not in (".xes", ".parquet"):
             raise BadSearch(f"{file} ends neither with .xes nor with .parquet")
         if file.suffix == ".parquet":
@@ -75,6 +77,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{write_xes(Search(machine), output)} instances")
 
     def _answer(self, *, verb: str, machine: str, **given: Any) -> None:
+        check_machine(machine)
         where = tuple((name, value) for name, _, value in (one.partition("=") for one in given["where"]))
         search = Search(
             machine, tuple(given["of_version"]), given["begin"], given["end"], where, given["tag"], given["actor"],
@@ -89,6 +92,11 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(found.as_dict(), indent=2, ensure_ascii=False))
         else:
             self.stdout.write("\n".join([describe_extent(found.extent), *describe(found)]))
+
+
+def check_machine(machine: str) -> None:
+    if machine not in (known := get_store().machines()):
+        raise BadSearch(f"there are no facts of {machine!r}; there are of {', '.join(known) or 'no machine yet'}")
 
 
 def describe_extent(extent: Extent) -> str:

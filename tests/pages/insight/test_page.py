@@ -98,7 +98,31 @@ def test_names_of_people_take_the_right_to_see_the_audit(facts, as_):
 
 def test_a_store_that_is_damaged_is_said_and_the_page_stays(facts, as_):
     (facts.folder("activation") / "manifest.json").write_text("{", encoding="utf-8")
-    assert "SB691" in read(as_("viewer"))
+    page = read(as_("viewer"))
+    assert "SB691" in page
+    assert str(facts.folder("")) not in page
+
+
+@for_each("query", ["?show=instances&path=[%22%5Cud800%22]", "?version=99999999999", "?show=instances&at=%ED%A0%80"])
+def test_what_no_fact_can_be_is_no_damage(viewer, query):
+    answer = viewer.get(PAGE + query)
+    assert answer.status_code in (200, 400)
+    assert "SB691" not in answer.content.decode()
+
+
+def test_a_sensitive_field_chooses_no_instances_for_anybody(engine, facts, as_):
+    fields = {"email": {"type": "string", "sensitive": True}, "region": {"type": "string"}}
+    context = {"type": "object", "properties": fields}
+    definition = {
+        "id": "order",
+        "initial": "New",
+        "index": ["email", "region"],
+        "context": context,
+        "states": {"New": {}},
+    }
+    engine.publish(definition)
+    page = as_("supervisor").get("/machines/order/insight/").content.decode()
+    assert ('<option value="region"' in page, '<option value="email"' in page) == (True, False)
 
 
 def test_all_steps_are_a_file_for_who_may_see_names(facts, as_, tmp_path):
