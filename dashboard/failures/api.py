@@ -9,9 +9,10 @@ from django.http import HttpRequest
 from ninja import Query, Status
 from pydantic import Field
 
+from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Acting, Body, Items, Ms, Out, Reason, Why
-from dashboard.jobs.queues.api import QUEUE
+from dashboard.jobs.queues.api import QUEUE, find_queue
 from dashboard.jobs.queues.presenters import SearchTerms
 from machines.failures import actions as failures
 from machines.failures import queries
@@ -64,8 +65,8 @@ class FailureActionOut(Out):
     rate: int = Field(description="max jobs per second")
     total: int
     position: int = Field(description="jobs dealt with")
-    done: int = Field(description="jobs moved")
-    passed: int = Field(description="jobs that were not dead any more, or were refused")
+    done: int = Field(description="jobs moved or withdrawn")
+    passed: int = Field(description="jobs that had left their place, or were refused")
     error: str = Field(description="code of the last refusal, or empty")
     started: Ms
 
@@ -100,6 +101,7 @@ class ActingOnFound(SearchTerms, Acting):
     action: Literal["redrive", "move", "withdraw"]
     rate: int = Field(RATE, ge=1, le=MAX_RATE, description="max jobs per second")
     expect: int | None = Field(None, ge=0, description="how many jobs the caller found; 409 for another number")
+    cursor: str | None = Field(None, description="`next` of a search of these jobs, which the action goes on from")
 
 
 class Skipping(Redriving):
@@ -169,9 +171,11 @@ def act_on_jobs(request: HttpRequest, machine: str, queue: str, body: ActingOnFo
     Make a worker retry (dead), run now (delayed) or withdraw the jobs, at the rate. `GET /errors/retries` has the
     progress, and stops it. A job that left its place meanwhile is passed over.
     """
+    find_queue(request, machine, queue)
     given = body.model_dump()
+    offset = request_terms.read_number(f"jobs:{body.place}", given.pop("cursor")) or 0
     search = SearchTerms(**{name: given.pop(name) for name in SearchTerms.model_fields})
-    return Status(201, start(actor_of(request), machine, queue, search.terms, **given))
+    return Status(201, start(actor_of(request), machine, queue, search.terms, offset=offset, **given))
 
 
 @group.get(GROUP, right="view", answers=FailureGroupDetail)

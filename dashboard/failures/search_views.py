@@ -14,6 +14,7 @@ from dashboard.jobs.queues.presenters import JOB_ACTIONS, Action, SearchPage, re
 from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.rendering import render_page
+from machines.catalog.queries import count_missing
 from machines.engine import errors
 from machines.failures import queries
 from machines.failures.found_jobs import ACTIONS, MAX_CHOSEN, SECONDS, start
@@ -32,7 +33,7 @@ def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
     place, search = request.GET.get("place", "ready"), SearchPage.of_page(request)
     if place not in ACTIONS:
         raise Http404("Unknown job state.")
-    links = ListLinks("queue-search", machine, queue, place=place, **search.given)
+    links = ListLinks("queue-search", machine, queue, place=place, after=search.after, **search.given)
     actor, figures = Actor.of(request), read_figures(Actor.of(request), machine, queue)
     turned, status = None, 200
     if request.method == "POST":
@@ -43,7 +44,8 @@ def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
         turned = presenters.make_failure(act)
         if act.form.is_valid():
             try:
-                made = start(actor, machine, queue, search.terms, place=place, action=name, **act.form.cleaned_data)
+                about = {"place": place, "action": name, "offset": search.after, **act.form.cleaned_data}
+                made = start(actor, machine, queue, search.terms, **about)
             except (errors.BadInput, errors.Miscounted) as error:
                 turned = presenters.FailedAction(409, "Not done", error.message, error.code)
             else:
@@ -62,6 +64,8 @@ def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
         "address": links.url(),
         "progress_url": links.url(after=PAST_ALL),
         "hits": hits,
+        "missing": count_missing(hits.missing),
+        "further": links.url(after=hits.next) if hits.next is not None else "",
         "count": count,
         "samples": hits.jobs[:SAMPLES],
         "turned": turned,

@@ -31,10 +31,10 @@ def make_stamp(job: Job) -> str:
 
 def start(
     actor: Actor, machine: str, queue: str, terms: JobTerms, *, place: str, action: str, reason: str, rate: int = RATE,
-    expect: int | None = None,
+    expect: int | None = None, offset: int = 0,
 ) -> FailureAction:  # fmt: skip
-    """Do ``action`` to the jobs that the search finds now, ``rate`` a second at most. ``expect``: how many the actor
-    saw. Raises Forbidden, BadInput, Miscounted."""
+    """Do ``action`` to the jobs that the search finds now, after ``offset`` others, ``rate`` a second at most.
+    ``expect``: how many the actor saw. Raises Forbidden, BadInput, Miscounted."""
     about = {"machine": machine, "queue": queue, "reason": reason}
     with actor.records(f"job.{action}", **about) as entry:
         entry.note(place=place, rate=rate)
@@ -45,9 +45,12 @@ def start(
         if isinstance(rate, bool) or not 1 <= rate <= MAX_RATE:
             raise BadInput(f"a rate is 1 to {MAX_RATE} jobs a second")
         limits.spend_rate(actor, f"job.{action}", **about)
-        found = find_jobs(actor, machine, queue, terms, place=place, limit=MAX_CHOSEN, seconds=SECONDS).jobs
-        if not found or expect not in (None, len(found)):
-            raise Miscounted(queue, place, expected=expect or 0, actual=len(found))
+        bounds = {"limit": MAX_CHOSEN, "offset": offset, "seconds": SECONDS}
+        found = find_jobs(actor, machine, queue, terms, place=place, **bounds).jobs
+        if expect not in (None, len(found)):
+            raise Miscounted(queue, place, expected=expect, actual=len(found))
+        if not found:
+            raise BadInput("the search finds no such jobs")
         with rules.alone(actor, machine, REPAIR[action]):
             now = int(time.time() * 1000)
             made = FailureAction(

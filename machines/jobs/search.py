@@ -52,11 +52,13 @@ def _has_input(value: Any, text: str) -> bool:
 
 @dataclass(slots=True)
 class JobHits:
-    """``looked``: how many jobs were read; ``next``: the offset at which the search goes on, None at the end."""
+    """``looked``: how many jobs were read; ``next``: the offset at which the search goes on, None at the end;
+    ``missing``: roots of partitions that did not answer."""
 
     jobs: list[Job] = field(default_factory=list)
     looked: int = 0
     next: int | None = None
+    missing: tuple[str, ...] = ()
 
 
 def find_jobs(
@@ -77,15 +79,16 @@ def find_jobs(
     now, end = engine.read_clock(), time.monotonic() + seconds
     while True:
         found = engine.jobs(machine, queue, place=place, limit=PAGE, offset=offset)
+        hits.missing = found.missing or hits.missing
+        if not found:
+            return hits
         for number, job in enumerate(map(redactor.job, found), start=1):
             if terms.matches(job, now):
                 hits.jobs.append(job)
                 if len(hits.jobs) == limit:
                     hits.looked, hits.next = hits.looked + number, offset + number
                     return hits
-        offset, hits.looked = offset + len(found), hits.looked + len(found)
-        if len(found) < PAGE:
-            return hits
+        offset, hits.looked = offset + PAGE, hits.looked + len(found)  # ids without a job shorten a page
         if hits.looked >= BUDGET or time.monotonic() > end:
             hits.next = offset
             return hits

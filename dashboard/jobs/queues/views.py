@@ -89,7 +89,8 @@ def queue_page(
     if spot is None:
         return bad_request(request)
     search = SearchPage.of_page(request) if request.method == "GET" else SearchPage()
-    hits, links = None, ListLinks("queue", spot.machine, spot.queue, place=spot.place, **search.given)
+    hits, found = None, {"place": spot.place, "after": search.after, **search.given}
+    links = ListLinks("queue", spot.machine, spot.queue, **found)
     if search.given:
         about = {"place": spot.place, "limit": SIZE, "offset": search.after}
         hits = find_jobs(Actor.of(request), spot.machine, spot.queue, search.terms, **about)
@@ -109,7 +110,7 @@ def queue_page(
         "turned": turned,
         "search": search,
         "hits": hits,
-        "act_url": ListLinks("queue-search", spot.machine, spot.queue, place=spot.place, **search.given).url(),
+        "act_url": ListLinks("queue-search", spot.machine, spot.queue, **found).url(),
         "further": links.url(after=hits.next) if hits and hits.next is not None else "",
     }
     return render_page(

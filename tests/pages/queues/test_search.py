@@ -65,6 +65,12 @@ def test_a_search_says_how_far_it_came_and_goes_on(as_, yard, monkeypatch):
     assert len(read_jobs) == 3
 
 
+def test_an_id_without_a_job_does_not_end_a_search(as_, yard, monkeypatch):
+    monkeypatch.setattr(search, "PAGE", 2)
+    yard.client.delete(yard.keys.partition("door").job("0-1"))
+    assert found(read(as_("viewer").get(f"{QUEUE}?place=ready&group=beta"))) == {"0-3"}
+
+
 def test_a_term_that_is_none_is_no_page(as_, yard):
     assert as_("viewer").get(f"{QUEUE}?older=soon").status_code == 404
 

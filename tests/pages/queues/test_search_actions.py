@@ -5,6 +5,7 @@ import time
 import pytest
 
 from machines.failures.duties import PacedActions
+from machines.jobs import search
 from machines.models import AuditEntry, FailureAction
 from tests.engine.builders import door, errand, publish
 from tests.pages.reading import read
@@ -46,7 +47,9 @@ def test_the_page_previews_what_it_finds_and_a_worker_does_it(as_, yard):
     assert {job.group for job in yard.take("door", "work", "w", count=5)} == {"acme"}
     action = FailureAction.objects.get()
     assert (action.state, action.done, action.passed, action.error) == ("done", 3, 0, "")
-    assert "3 of 3" in read(client.get(ACT)).one("div", data_region="progress").text
+    progress = read(client.get(ACT)).one("div", data_region="progress")
+    assert "{%" not in progress.one("th").text
+    assert "3 of 3" in progress.text
     entry = AuditEntry.objects.get(action="job.move")
     assert (entry.queue, entry.reason, entry.detail["count"], entry.outcome) == ("work", "they paid", 3, "done")
 
@@ -57,13 +60,63 @@ def test_another_number_than_was_seen_is_refused(as_, yard):
 
 
 def test_a_job_that_moved_meanwhile_is_passed_over(as_, yard):
-    as_("supervisor").post(ACT, FORM | {"action": "withdraw"})
+    client = as_("supervisor")
+    client.post(ACT, FORM | {"action": "withdraw"})
     first, second = [job for job in yard.jobs("door", "work", place="delayed") if job.group == "acme"][:2]
     yard.move_now("door", "work", first, actor="x", reason="now")
     yard.withdraw("door", second, actor="x", reason="never")
     run(yard)
     action = FailureAction.objects.get()
     assert (action.done, action.passed, action.error, depth(yard)) == (1, 2, "", (1, 2, 0))
+    progress = read(client.get(ACT)).one("div", data_region="progress")
+    assert progress.one("th").text.startswith("Withdraw")
+    assert "1 withdrawn, 2 passed over" in progress.text
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """A search reads two jobs at once."""
+    monkeypatch.setattr(search, "PAGE", 2)
+    monkeypatch.setattr(search, "BUDGET", 2)
+
+
+def test_jobs_that_the_search_finds_further_on_are_acted_on(as_, yard, short):
+    client = as_("supervisor")
+    page = read(client.get("/queues/door/work/?place=delayed&group=beta&after=3"))
+    (address,) = [link["href"] for link in page.all("a") if link.text.startswith("Act on all")]
+    page = read(client.get(address))
+    assert page.one("h1").text == "2 delayed jobs found"
+    form = next(form for form in page.all("form") if "after=3" in form["action"])
+    assert client.post(form["action"], FORM | {"action": "withdraw", "expect": "2"}).status_code == 302
+    run(yard)
+    assert depth(yard) == (0, 3, 0)
+
+
+def test_the_preview_leads_further_where_it_found_none(as_, yard, short):
+    client = as_("supervisor")
+    address = "/queues/door/work/search/?place=delayed&group=beta"
+    while (page := read(client.get(address))).one("h1").text == "0 delayed jobs found":
+        address = page.one("a", rel="next")["href"]
+    assert "after=" in address
+
+
+def test_the_api_acts_from_a_cursor_on(as_, yard, short):
+    client, queue = as_("supervisor"), "/api/v1/machines/door/queues/work"
+    body = {"place": "delayed", "action": "withdraw", "group": "beta", "reason": "a test"}
+    answer = client.post(f"{queue}/act", body, content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (400, "SB400")
+    assert answer.json()["detail"] == "the search finds no such jobs"
+    cursor = client.get(f"{queue}/jobs?place=delayed&group=beta").json()["next"]
+    answer = client.post(f"{queue}/act", body | {"cursor": cursor}, content_type="application/json")
+    assert (answer.status_code, answer.json()["total"]) == (201, 1)
+    answer = client.post(f"{queue}/act", body | {"cursor": "x"}, content_type="application/json")
+    assert answer.status_code == 400
+
+
+def test_a_queue_that_is_none_is_not_found(as_, yard):
+    body = {"place": "delayed", "action": "withdraw", "reason": "a test"}
+    answer = as_("supervisor").post("/api/v1/machines/door/queues/nope/act", body, content_type="application/json")
+    assert answer.status_code == 404
 
 
 def test_dead_jobs_are_retried(as_, engine, db):
