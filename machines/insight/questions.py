@@ -44,6 +44,7 @@ MOST_PATHS = 20
 SPREAD = "count({0}), quantile_disc({0}, [0.5, 0.95, 0.99]), sum({0})"
 STAYS = "FROM {chosen_steps} WHERE source <> target AND source <> '' AND waited IS NOT NULL"
 MOST_STAGES = 20
+MOST_HELD = 1_500_000  # steps: some 150 MB
 MEASURES = ("actor", "queue", "handler", "kind")
 STEPS_IN_BUCKETS = 4  # buckets for each power of ten
 
@@ -52,17 +53,44 @@ def paths(search: Search, *, most: int = MOST_PATHS, store: Store | None = None)
     """Answer how instances went: each state and transition, and the commonest ``most`` paths."""
     chosen = select(search, store or get_store())
     extent = chosen.extent()
-    stays = {row[0]: row[1:] for row in chosen.ask(f"SELECT source, {SPREAD.format('waited')} {STAYS} GROUP BY source")}
-    steps = chosen.ask(
-        f"SELECT source, target, event, count(*), {SPREAD.format('waited')} FROM {{chosen_steps}} "
-        "GROUP BY source, target, event ORDER BY 4 DESC, 1, 2, 3"
-    )
+    stays, steps, keys = _read_steps(chosen, extent)
     return Paths(
         extent,
         tuple(_list_states(chosen, extent, stays, steps)),
-        tuple(_list_transitions(chosen, steps)),
+        tuple(_list_transitions(steps, keys)),
         *_list_paths(chosen, extent, most),
     )
+
+
+Keys = dict[tuple[str, str, str], dict[str, None]]  # source, target, event -> keys of transitions
+
+
+def _read_steps(chosen: Selection, extent: Extent) -> tuple[dict[str, Row], list[Row], Keys]:
+    """Return the stays by state, the steps by source, target and event, the most frequent first, and the transitions of
+    these. The steps of a filter are read from the files once, unless they are too many to be held."""
+    held = "" if chosen.terms and extent.steps <= MOST_HELD else "NOT "
+    columns = "source, target, event, version, transitions"
+    rows = chosen.ask(
+        f"WITH s AS {held}MATERIALIZED (SELECT {columns}, waited FROM {{chosen_steps}}) "
+        f"SELECT 0, source, '', '', 0, '', 0, {SPREAD.format('waited')} FROM s "
+        "WHERE source <> target AND source <> '' AND waited IS NOT NULL GROUP BY source "
+        f"UNION ALL SELECT 1, source, target, event, 0, '', count(*), {SPREAD.format('waited')} FROM s "
+        "GROUP BY source, target, event "
+        f"UNION ALL SELECT DISTINCT 2, {columns}, 0, 0, NULL, 0 FROM s "
+        "ORDER BY 1, 2, 3, 4, 5, 6"
+    )
+    stays: dict[str, Row] = {}
+    steps: list[Row] = []
+    keys: Keys = {}
+    for part, *place, version, taken, count, found, quantiles, total in rows:
+        spread = (found, quantiles, total)
+        if part == 0:
+            stays[place[0]] = spread
+        elif part == 1:
+            steps.append((*place, count, *spread))
+        else:
+            keys.setdefault(tuple(place), {}).update((f"{version}:{one}", None) for one in taken.split())
+    return stays, sorted(steps, key=lambda row: (-row[3], *row[:3])), keys
 
 
 def _list_states(
@@ -72,9 +100,10 @@ def _list_states(
     for source, target, event, count, *_ in steps:
         entries[target] += count if source != target or event == CREATE else 0
     rows = chosen.ask(
-        "WITH visits AS (SELECT unnest(string_split(visited, chr(9))) AS state, count(*) AS instances "
-        "FROM {chosen_instances} GROUP BY 1), "
-        "here AS (SELECT state, count(*) AS here FROM {chosen_instances} GROUP BY state) "
+        "WITH i AS MATERIALIZED (SELECT state, visited, count(*) AS n FROM {chosen_instances} GROUP BY ALL), "
+        "visits AS (SELECT unnest(string_split(visited, chr(9))) AS state, sum(n)::BIGINT AS instances FROM i "
+        "GROUP BY 1), "
+        "here AS (SELECT state, sum(n)::BIGINT AS here FROM i GROUP BY state) "
         "SELECT state, instances, coalesce(here, 0) FROM visits LEFT JOIN here USING (state) ORDER BY 2 DESC, 1"
     )
     return [
@@ -85,12 +114,7 @@ def _list_states(
     ]
 
 
-def _list_transitions(chosen: Selection, steps: Sequence[Row]) -> list[TransitionFigure]:
-    keys: dict[tuple[str, str, str], dict[str, None]] = {}
-    for *place, version, taken in chosen.ask(
-        "SELECT DISTINCT source, target, event, version, transitions FROM {chosen_steps} ORDER BY ALL"
-    ):
-        keys.setdefault(tuple(place), {}).update((f"{version}:{one}", None) for one in taken.split())
+def _list_transitions(steps: Sequence[Row], keys: Keys) -> list[TransitionFigure]:
     outs: Counter[str] = Counter()
     for source, _, _, count, *_ in steps:
         outs[source] += count
