@@ -12,7 +12,7 @@ from django.apps import apps
 from django.db import models
 from django.db.models.functions import Cast
 
-from .ciphers import MARK, renew
+from .ciphers import MARK, WORDS, renew
 from .fields import EncryptedTextField
 
 FACTORS = "second factors"
@@ -23,14 +23,14 @@ FACTOR_KEYS = ("secret", "seed", "migrated_codes")
 
 @dataclass(slots=True)
 class Rotation:
-    """The result for one field. ``current``: values that the current key had encrypted already; ``unreadable``: primary
-    keys of rows whose value no key decrypts, which stays; ``changed``: others wrote the value meanwhile."""
+    """The result for one field. ``current``: values that the current key had encrypted already; ``changed``: others
+    wrote the value meanwhile; ``kept``: why a value stays as it is, mostly since no key decrypts it, by primary key."""
 
     name: str
     renewed: int = 0
     current: int = 0
     changed: int = 0
-    unreadable: list[object] = field(default_factory=list)
+    kept: dict[object, str] = field(default_factory=dict)
 
 
 def rotate_all() -> Iterator[Rotation]:
@@ -84,7 +84,7 @@ def _rotate_rows(
     for pk, stored in held.order_by("pk").values_list("pk", "stored").iterator():
         new = renew_stored(stored)
         if new is None:
-            report.unreadable.append(pk)
+            report.kept[pk] = WORDS
         elif new == stored:
             report.current += 1
         elif rows.filter(pk=pk, stored=stored).update(**{column: make_value(new)}):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # One for all jobs: each holds it for a few instructions, and a lock of its own for each costs more.
 _guard = threading.Lock()
 
+DAY = 86_400  # seconds
+
 
 class Timeout(Exception):
     """An attempt was not over by its deadline."""
@@ -27,6 +29,9 @@ class HandBack(Exception):
     count."""
 
     def __init__(self, seconds: float = 5) -> None:
+        """Hand back for 0 seconds to a day. Raises ValueError for anything else."""
+        if not 0 <= seconds <= DAY:
+            raise ValueError(f"a job is handed back for 0 to {DAY} seconds, not {seconds:g}")
         super().__init__(f"handed back for {seconds:g} s")
         self.seconds = seconds
 

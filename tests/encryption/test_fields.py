@@ -237,6 +237,32 @@ def test_the_command_makes_searchable_values_found_under_a_new_key(coded, settin
     assert coded.get("payment", "p-1").data == held
 
 
+def test_the_command_goes_on_after_a_value_that_stays(engine, settings, db, capsys, monkeypatch):
+    configure(settings, CODEC=CODEC)
+    properties = {"number": {"type": "integer", "encrypted": "searchable"}}
+    publishing.publish({"id": "card", "initial": "New", "context": {"type": "object", "properties": properties},
+                        "states": {"New": {}}})  # fmt: skip
+    coded, kept = get_engine(), settings.SECRET_KEY
+    settings.SECRET_KEY = "a key that is lost: 0123456789 0123456789 0123456789"
+    coded.create("card", "c-1", {"number": NUMBER})
+    settings.SECRET_KEY = kept
+    coded.create("card", "c-2", {"number": NUMBER})
+    settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [kept], "the next key: 0123456789 0123456789 0123456789"
+    coded.create("card", "c-3", {"number": NUMBER})
+
+    def refuse(self, machine, id, changes, **options):
+        raise BadPayload(f"{id} would be too large")
+
+    monkeypatch.setattr(Engine, "edit", refuse)
+    with pytest.raises(CommandError, match="2 values stay as they are:") as caught:
+        call_command("secrets", "rotate")
+    first, second = sorted(str(caught.value).splitlines()[1:])
+    assert first.startswith("searchable fields of card of c-1: ")
+    assert "cannot be decrypted: KeyGone" in first
+    assert second == "searchable fields of card of c-2: c-2 would be too large"
+    assert "searchable fields of card: 0 encrypted, 1 up to date" in capsys.readouterr().out
+
+
 def test_a_ciphertext_is_not_read_as_that_of_another_field(coded):
     text = coded.encrypt("payment", {"card": CARD})["card"].replace(":card:", ":answer:")
     with pytest.raises(EncryptionFailed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Collection, Iterator
+from itertools import chain
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -13,7 +14,7 @@ from machines.bulks.store import Store
 from machines.connections import get_engine
 from machines.encryption.ciphers import WORDS
 from machines.encryption.rotation import Rotation, rotate_all
-from machines.engine import Conflict, EncryptionFailed, Engine, Instance, UnknownInstance
+from machines.engine import Conflict, Engine, EngineUnavailable, Instance, SignalboxError, UnknownInstance
 from machines.management.verbs import add_verb, add_verbs
 
 
@@ -26,12 +27,13 @@ class Command(BaseCommand):
         add_verb(self, add_verbs(parser), "rotate", "encrypt everything under the current key; safe to repeat")
 
     def handle(self, *args: Any, **given: Any) -> None:
-        reports = [*rotate_all(), rotate_orders(get_engine()), *rotate_searchable(get_engine())]
-        for report in reports:
+        engine, lost = get_engine(), list[str]()
+        for report in chain(rotate_all(), map(rotate_orders, [engine]), rotate_searchable(engine)):
             again = f", {report.changed} changed meanwhile: run this again" if report.changed else ""
             self.stdout.write(f"{report.name}: {report.renewed} encrypted, {report.current} up to date{again}")
-        if lost := [f"{report.name} of {pk}" for report in reports for pk in report.unreadable]:
-            raise CommandError("\n".join([f"{len(lost)} values stay as they are; each {WORDS}:", *lost]))
+            lost += [f"{report.name} of {pk}: {why}" for pk, why in report.kept.items()]
+        if lost:
+            raise CommandError("\n".join([f"{len(lost)} values stay as they are:", *lost]))
 
 
 def rotate_orders(engine: Engine) -> Rotation:
@@ -42,7 +44,7 @@ def rotate_orders(engine: Engine) -> Rotation:
         for bulk in page.instances:
             is_new = Store(engine, bulk.id).renew_order()
             if is_new is None:
-                report.unreadable.append(bulk.id)
+                report.kept[bulk.id] = WORDS
             report.renewed += is_new is True
             report.current += is_new is False
         if (cursor := page.cursor) is None:
@@ -69,15 +71,17 @@ def _renew_fields(engine: Engine, instance: Instance, names: Collection[str], re
     machine, id = instance.machine, instance.id
     held = {name: instance.data[name] for name in names if instance.data.get(name) is not None}
     try:
+        engine.decrypt(held)  # what no key decrypts would be encrypted once more
         changes = {name: value for name, value in engine.encrypt(machine, held).items() if value != held[name]}
         if changes:
-            engine.decrypt(held)  # what no key decrypts would be encrypted once more
             why = "encrypted under the current key"
             engine.edit(machine, id, changes, actor="secrets rotate", reason=why, expect=instance.revision)
-    except EncryptionFailed:
-        report.unreadable.append(id)
     except (Conflict, UnknownInstance):
         report.changed += 1
+    except EngineUnavailable:
+        raise
+    except SignalboxError as error:
+        report.kept[id] = str(error)
     else:
         report.renewed += bool(changes)
         report.current += not changes

@@ -191,10 +191,17 @@ class Executor:
         has_secrets = any(job.has_secrets for job in jobs)
         for job, outcome in zip(jobs, outcomes, strict=True):
             job.has_secrets = has_secrets
-            if isinstance(outcome, BaseException):
-                self._fail(job, _as_exception(handler, outcome))
-            else:
-                self._complete(job, outcome)
+            try:
+                if isinstance(outcome, BaseException):
+                    self._fail(job, _as_exception(handler, outcome))
+                else:
+                    self._complete(job, outcome)
+            except (
+                Exception
+            ) as error:  # of an exception that cannot be written as a text: the other jobs end as they are
+                job.end()
+                self._completer.fail(job, error)
+                self._in_flight.release(job)
         self._in_flight.release(bundle)
 
     def _overdue(self, job: Job) -> None:

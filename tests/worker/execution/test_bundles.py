@@ -73,6 +73,32 @@ def test_each_job_has_its_own_outcome(engine, errands, is_async):
     assert launcher.summary() == "2 completed, 1 dead, 1 delayed, 1 returned"
 
 
+class Wordless(BaseException):
+    def __repr__(self):
+        raise LookupError("no words")
+
+
+def test_an_outcome_that_cannot_be_reported_fails_its_job_alone(engine, errands):
+    answers = errands(3)
+
+    def run(jobs):
+        return [Wordless() if job.instance == "e1" else "done" for job in jobs]
+
+    drain(engine, registry_of_many(run), concurrency=3)
+    assert answers() == ["done", ["LookupError", "no words", 2], "done"]
+
+
+@pytest.mark.parametrize("seconds", [86_401, -1, float("inf"), float("nan")])
+def test_a_hand_back_for_no_time_that_a_queue_takes_is_a_failed_attempt(engine, errands, seconds):
+    answers = errands(1)
+
+    def run(jobs):
+        raise HandBack(seconds)
+
+    drain(engine, registry_of_many(run))
+    assert answers() == [["ValueError", f"a job is handed back for 0 to 86400 seconds, not {seconds:g}", 2]]
+
+
 def test_nothing_returned_means_that_all_are_done(engine, errands):
     errands(3)
     assert drain(engine, registry_of_many(lambda jobs: None)).summary() == "3 completed"
