@@ -159,8 +159,8 @@ def _describe_row(row: Row) -> dict[str, Any]:
 
 OPERATIONS = {
     "run": ("Run it", "From its dry run. 202 if the definition requires approval."),
-    "pause": ("Pause", "Instances being processed are still finished."),
-    "resume": ("Resume", ""),
+    "pause": ("Pause a bulk action", "Instances being processed are still finished."),
+    "resume": ("Resume a bulk action", ""),
     "stop": ("Stop permanently", ""),
     "retry": ("Retry from the failure", ""),
     "remove": ("Remove it with its results", "One that is done, stopped or failed. A worker removes it."),

@@ -13,8 +13,6 @@ from dashboard.api.framework.schemas import Body, Data, Items, Out, Why
 from machines.schedules import Row, describe_run, describe_time, queries
 from machines.schedules import actions as schedules
 
-from .presenters import ACTS
-
 group = Group("schedules", "Jobs, events and new instances at certain times.")
 SCHEDULE = "/schedules/{str:name}"
 MOMENT = "ISO 8601; without an offset in the zone of the schedule"
@@ -96,7 +94,7 @@ def list_schedules(request: HttpRequest, machine: str | None = None) -> dict[str
 def put_schedule(request: HttpRequest, body: PutSchedule) -> dict[str, Any]:
     """Make or change a schedule.
 
-    Make the schedule, or changes the one of the same name. Events and new instances also need the right `fire`.
+    Make the schedule, or change the one of the same name. Events and new instances also need the right `fire`.
     """
     return schedules.put(actor_of(request), body.schedule, reason=body.reason).as_dict()
 
@@ -153,19 +151,23 @@ def remove_schedule(request: HttpRequest, name: str) -> dict[str, str]:
     return {"name": name}
 
 
-def _declare(verb: str) -> None:
+def _declare(verb: str, summary: str, about: str) -> None:
     def operation(request: HttpRequest, name: str, body: ScheduleReason) -> dict[str, Any]:
         key = {"key": engine_key(request)} if verb == "run" else {}
         row: Row = getattr(schedules, verb)(actor_of(request), name, reason=body.reason, **key)
         return row.as_dict()
 
-    label, about, _ = ACTS[verb]
-    operation.__name__, operation.__doc__ = f"{verb}_schedule", f"{label}.\n\n{about}"
+    operation.__name__, operation.__doc__ = f"{verb}_schedule", f"{summary}.\n\n{about}"
     group.post(
         f"{SCHEDULE}/{verb.replace('_', '-')}", right="operate", answers=ScheduleOut,
         example={"reason": "the printer is away"},
     )(operation)  # fmt: skip
 
 
-for _verb in ("pause", "resume", "take_over", "run"):
-    _declare(_verb)
+_declare("pause", "Pause a schedule", "Nothing is due until it is resumed; what is under way ends.")
+_declare("resume", "Resume a schedule", "Runs are planned from now on: what was planned meanwhile is not made up.")
+_declare(
+    "take_over", "Take a schedule over",
+    "It runs in the caller's name from now on, and goes on where it was paused. It takes the rights to make it.",
+)  # fmt: skip
+_declare("run", "Run a schedule once now", "Also while it is paused.")

@@ -44,6 +44,13 @@ def test_every_operation_says_all_there_is_to_know():
         assert all(term.get("description") for term in named.values() if term["in"] == "path"), id
 
 
+def test_operations_have_summaries_of_their_own_that_name_a_thing():
+    summaries = [described["summary"] for described in operations().values()]
+    assert len(set(summaries)) == len(summaries)
+    assert [summary for summary in summaries if " " not in summary] == []
+    assert "the rights to make it" in operations()["takeOverSchedule"]["description"]
+
+
 def test_operations_that_name_a_thing_in_their_body_say_that_it_may_not_be_there():
     for id in ("acknowledgeAlarm", "assignAlarm", "snoozeAlarm", "wakeAlarm"):
         assert 404 in {int(status) for status in operations()[id]["responses"]}, id

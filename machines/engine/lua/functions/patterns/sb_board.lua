@@ -6,7 +6,8 @@
 --          are kept (0 to 400) · 4 now (ms, or '') · 5 add | set | remove | reset · 6 most members (1 to 10000) · 7 a member
 --          · 8 its points (below 2^53 either way); then further pairs, or for remove further members (1 to 1000)
 -- Returns: {OK, how many of the given members are on the board, or were removed} · {OK, 1, rank, score, tied 1|0} of a
---          single member on the board after add and set · {BADARG, why, '' or 'overflow'}
+--          single member on the board after add and set · {BADARG, why} · {BADARG, why, 'overflow'} of
+--          a score that would be too large
 -- Notifies: nothing
 -- Cost:    O(members * log(board)); O(board) when a fading board is scaled back, every 512 half-lives
 local MAX_MEMBERS, MAX_SIZE, MAX_BYTES = 1000, 10000, 2048
