@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from . import questions
 from .questions import STAYS
 from .records import Comparison, Difference, Extent, Search
 from .selection import select
@@ -25,16 +26,25 @@ def compare(first: Search, second: Search, *, store: Store | None = None) -> Com
     (one, visits, steps), (other, other_visits, other_steps) = (_count(search, store) for search in (first, second))
     states = sorted({*visits, *other_visits})
     medians = [_find_medians(search, states[:MOST_STATES], store) for search in (first, second)]
+    shares = [
+        compare_shares(state, (visits.get(state, 0), one.instances), (other_visits.get(state, 0), other.instances))
+        for state in states
+    ]
+    extent, rows = _cut(one, shares)
+    extent, transitions = _cut(extent, _compare_transitions(steps, other_steps))
     return Comparison(
-        one,
+        extent,
         other,
-        tuple(
-            compare_shares(state, (visits.get(state, 0), one.instances), (other_visits.get(state, 0), other.instances))
-            for state in states
-        ),
-        tuple(_compare_transitions(steps, other_steps)),
+        rows,
+        transitions,
         tuple(_compare_times(*medians)),
     )
+
+
+def _cut(extent: Extent, rows: list[Difference]) -> tuple[Extent, tuple[Difference, ...]]:
+    """Leave noise out first."""
+    kept = sorted(rows, key=lambda one: one.is_noise) if len(rows) > questions.MOST_ROWS else rows
+    return questions.cut(extent, kept)
 
 
 Steps = dict[tuple[str, str, str], int]  # source, target, event -> number of steps

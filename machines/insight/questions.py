@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from .errors import BadSearch
@@ -41,6 +42,7 @@ from .selection import Selection, select
 from .store import Store, get_store
 
 MOST_PATHS = 20
+MOST_ROWS = 1_000  # of states, or of transitions: regions and computed events make any number
 SPREAD = "count({0}), quantile_disc({0}, [0.5, 0.95, 0.99]), sum({0})"
 STAYS = "FROM {chosen_steps} WHERE source <> target AND source <> '' AND waited IS NOT NULL"
 MOST_STAGES = 20
@@ -54,12 +56,15 @@ def paths(search: Search, *, most: int = MOST_PATHS, store: Store | None = None)
     chosen = select(search, store or get_store())
     extent = chosen.extent()
     stays, steps, keys = _read_steps(chosen, extent)
-    return Paths(
-        extent,
-        tuple(_list_states(chosen, extent, stays, steps)),
-        tuple(_list_transitions(steps, keys)),
-        *_list_paths(chosen, extent, most),
-    )
+    found = _list_paths(chosen, extent, most)
+    extent, states = cut(extent, _list_states(chosen, extent, stays, steps))
+    extent, transitions = cut(extent, _list_transitions(steps, keys))
+    return Paths(extent, states, transitions, *found)
+
+
+def cut(extent: Extent, rows: Sequence[Any]) -> tuple[Extent, tuple[Any, ...]]:
+    """Keep the first rows, and count the others in the extent."""
+    return replace(extent, left_out=extent.left_out + max(0, len(rows) - MOST_ROWS)), tuple(rows[:MOST_ROWS])
 
 
 Keys = dict[tuple[str, str, str], dict[str, None]]  # source, target, event -> keys of transitions
@@ -156,8 +161,8 @@ def durations(search: Search, *, store: Store | None = None) -> Durations:
     ):
         buckets.setdefault(state, []).append(Bucket(_edge(index), _edge(index + 1), count))
     rows = chosen.ask(f"SELECT source, {SPREAD.format('waited')} {STAYS} GROUP BY source ORDER BY sum(waited) DESC, 1")
-    found = (Duration(state, make_spread(spread), tuple(buckets[state])) for state, *spread in rows)
-    return Durations(chosen.extent(), tuple(found))
+    found = [Duration(state, make_spread(spread), tuple(buckets[state])) for state, *spread in rows]
+    return Durations(*cut(chosen.extent(), found))
 
 
 def _edge(index: int) -> int:
@@ -236,7 +241,7 @@ def bottlenecks(search: Search, *, now: int | None = None, store: Store | None =
         rows.append((state, stay.total + open_, count, stay))
     whole = sum(row[1] for row in rows)
     found = [Bottleneck(state, total, divide(total, whole), count, stay) for state, total, count, stay in rows]
-    return Bottlenecks(chosen.extent(), tuple(sorted(found, key=lambda one: (-one.total, one.state))))
+    return Bottlenecks(*cut(chosen.extent(), sorted(found, key=lambda one: (-one.total, one.state))))
 
 
 def people(search: Search, by: str = "actor", *, most: int = 200, store: Store | None = None) -> People:

@@ -58,13 +58,15 @@ class Answer:
 class Extent:
     """What a question looked at. ``lost``: steps of these instances that were trimmed before they were read.
     ``read_up_to``: the facts have every step up to this time; 0 before the first pass. ``has_regions``: some states are
-    several leaves at once, so that a path is a way of whole configurations."""
+    several leaves at once, so that a path is a way of whole configurations. ``left_out``: rows of states and
+    transitions that the answer has no place for."""
 
     instances: int = 0
     steps: int = 0
     lost: int = 0
     read_up_to: int = 0
     has_regions: bool = False
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

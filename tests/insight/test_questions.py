@@ -156,6 +156,19 @@ def test_conformance_names_steps_that_the_definition_lacks(store, tell):
     assert (found.fitting, found.unchecked) == (3, 2)
 
 
+def test_an_answer_has_some_rows_and_counts_the_others(store, tell, monkeypatch):
+    tell({"a": SHORT, "b": LOOPED, "c": [("New", 0), ("Gone", 1)]})
+    monkeypatch.setattr(questions, "MOST_ROWS", 2)
+    found = questions.paths(ALL, store=store)
+    assert ([one.state for one in found.states], len(found.transitions)) == (["New", "Paid"], 2)
+    assert found.extent.left_out == 2 + 2
+    found = compare(ALL, ALL, store=store)
+    assert (len(found.states), len(found.transitions), found.first.left_out) == (2, 2, 4)
+    monkeypatch.setattr(questions, "MOST_ROWS", 1)
+    assert questions.durations(ALL, store=store).extent.left_out == 1
+    assert questions.bottlenecks(ALL, store=store).extent.left_out == 1
+
+
 def test_conformance_takes_many_kinds_of_deviation(store, tell):
     tell({f"i{n}": [("New", 0), (f"Gone{n}", 1)] for n in range(2_000)})
     definition = {"id": "order", "initial": "New", "states": {"New": {}}}

@@ -9,6 +9,7 @@ import time
 import duckdb
 import pytest
 
+from machines.insight import questions
 from machines.models import AuditEntry
 from tests.cases import for_each
 from tests.configuration import configure
@@ -74,6 +75,11 @@ def test_a_filter_that_makes_no_sense_is_marked(viewer, query):
 @for_each("query", ["?show=instances&path=x", "?show=instances&path=[1]", "?show=instances&stages=1"])
 def test_a_path_that_is_none_is_not_there(viewer, query):
     read(viewer, query, 404)
+
+
+def test_rows_that_are_left_out_are_counted(viewer, monkeypatch):
+    monkeypatch.setattr(questions, "MOST_ROWS", 2)
+    assert re.search(r"\d+\s+rows of rarer states and transitions are not shown", read(viewer))
 
 
 def test_nothing_found_is_said(facts, as_):
