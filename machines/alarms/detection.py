@@ -58,12 +58,13 @@ class LostSchedule:
 @dataclass(frozen=True, slots=True)
 class Stall:
     """A queue, not paused, whose first job waits for more than an hour. ``groups``: those whose limits hold jobs back
-    for that long; ``hidden``: their names may not be shown."""
+    for that long; ``unread``: they were not read; ``hidden``: their names may not be shown."""
 
     machine: str
     stats: QueueStats
     groups: Sequence[GroupFigures] = ()
     hidden: bool = False
+    unread: bool = False
 
     @property
     def route(self) -> str:
@@ -127,13 +128,18 @@ def raise_alarms(figures: Figures) -> list[Alarm]:
     found += [_make_rollout_alarm(each) for each in figures.stopped]
     found += [_make_schedule_alarm(each) for each in figures.lost]
     found += [_make_drift_alarm(rule, each) for rule, each in figures.drifts]
-    served = {queue for row in figures.workers if is_alive(row) and row.status in WORKING for queue in row.queues}
+    served = list_served(figures.workers)
     found += [
         _make_stall_alarm(each, why, now)
         for each in figures.stalls
         if each.route in served and (why := explain_stall(each))
     ]
     return [*found, *_make_pause_alarms(figures.paused, now)]
+
+
+def list_served(workers: Iterable[WorkerInfo]) -> set[str]:
+    """List the queues that a worker takes jobs from, as ``machine/queue``."""
+    return {queue for row in workers if is_alive(row) and row.status in WORKING for queue in row.queues}
 
 
 def _make(kind: str, key: str, text: str, machine: str = "", *, severity: str = "", **more: Any) -> Alarm:
@@ -269,6 +275,8 @@ def _make_pause_alarms(queues: Iterable[tuple[str, QueueStats]], now: int) -> It
 def explain_stall(stall: Stall) -> str:
     """Say what holds the jobs of a queue back; "" where they only wait for their turn."""
     stats, parts = stall.stats, []
+    if stall.unread:
+        return f"its groups hold {pluralize(stats.held, 'job')} back"
     if paused := [each.name for each in stall.groups if each.paused]:
         parts.append(f"{_name_groups(paused, stall.hidden)} {'is' if len(paused) == 1 else 'are'} paused")
     if limited := [each for each in stall.groups if not each.paused]:

@@ -22,7 +22,7 @@ from machines.statistics.present import Present, last_measured, present, select_
 from machines.webhooks import audit_stream
 
 from .alarm import Alarm
-from .detection import PAUSED_LONG, Figures, LostSchedule, Stall, Stuck, raise_alarms
+from .detection import PAUSED_LONG, Figures, LostSchedule, Stall, Stuck, list_served, raise_alarms
 
 
 class QueueDepth(NamedTuple):
@@ -98,19 +98,23 @@ LOOKED = 1_000  # ready jobs of each
 
 
 def find_stalls(survey: Survey) -> Iterator[Stall]:
-    """Yield the queues whose first job waits for long, with the groups that hold jobs back."""
-    before, reads = survey.now - PAUSED_LONG, MAX_STALLS
+    """Yield the queues that workers serve and whose first job waits for long, with the groups that hold jobs back."""
+    before, reads, served = survey.now - PAUSED_LONG, MAX_STALLS, list_served(survey.workers)
     for name in sorted(survey.lives):
         for stats in survey.queues[name].values():
+            if f"{name}/{stats.queue}" not in served:
+                continue
             if stats.paused is not None or not stats.oldest or stats.oldest > before:
                 continue
             if not stats.held or not reads:
-                yield Stall(name, stats)
+                yield Stall(name, stats, unread=stats.held > 0)
                 continue
             reads -= 1
-            with contextlib.suppress(SignalboxError):  # a partition is away
+            try:
                 groups = find_stalled(read_groups(get_engine(), name, stats.queue, most=LOOKED).items, before)
                 yield Stall(name, stats, groups, not strict_redactor(name).open)
+            except SignalboxError:  # a partition went away
+                yield Stall(name, stats, unread=True)
 
 
 def find_lost_schedules(scope: Scope, survey: Survey) -> list[LostSchedule]:

@@ -187,14 +187,14 @@ class PacedActions:
     @staticmethod
     def _note(action: FailureAction, looked: int, done: int, error: str, updated: int) -> None:
         position = action.position + looked
-        state = FailureAction.State.DONE if position >= action.total else FailureAction.State.RUNNING
         facts = {
             "position": position, "done": action.done + done, "passed": action.passed + looked - done, "error": error,
             "updated": updated,
         }  # fmt: skip
         rows = FailureAction.objects.filter(pk=action.pk)
         rows.update(**facts)
-        rows.filter(state=FailureAction.State.RUNNING).update(state=state)  # one that was stopped stays stopped
+        if position >= action.total:  # one that was stopped stays stopped
+            rows.filter(state=FailureAction.State.RUNNING).update(state=FailureAction.State.DONE, jobs=[])
 
 
 def _list_options(action: FailureAction) -> QueueOptions:
@@ -208,13 +208,16 @@ SOME = 500  # rows of one statement
 
 
 def prune(now: int | None = None) -> None:
-    """Remove what is beyond the bound ``failures`` of ``SIGNALBOX_RETAIN``. Groups with open jobs stay. ``now``: ms."""
+    """Remove what is beyond the bound ``failures`` of ``SIGNALBOX_RETAIN``. Groups with open jobs and running actions
+    stay. ``now``: ms."""
     now = _read_clock() if now is None else now
     bound = parse_policy(conf.RETAIN).table("failures")
     before = now - (KEEP if bound.age is None else bound.age)
     hours = max(before, now - HOURS * 3_600_000) // 3_600_000
     delete_some(FailureHour.objects.filter(hour__lt=hours).order_by("pk"), SOME)
     delete_some(FailedJob.objects.filter(open=False, died__lt=before).order_by("pk"), SOME)
+    ended = FailureAction.objects.filter(group=None, updated__lt=before).exclude(state=FailureAction.State.RUNNING)
+    delete_some(ended.order_by("pk"), SOME)
     old = FailureGroup.objects.filter(last_seen__lt=before).exclude(jobs__open=True).order_by("last_seen")
     if bound.most is not None and (excess := FailureGroup.objects.count() - bound.most) > 0:
         closed = FailureGroup.objects.exclude(jobs__open=True).order_by("last_seen")

@@ -141,8 +141,8 @@ class FailureAction(models.Model):
     """A retry or a skip of open jobs, or an action on jobs that a search found, which a worker carries out at a rate.
 
     ``group``: None for jobs of several groups, whose machine and queue are in ``terms``. ``jobs``: numbers of rows of
-    ``FailedJob``, or, with a ``place`` in ``terms``, ids of jobs with the time they came there; fixed at the start.
-    ``position``: how many of them were dealt with.
+    ``FailedJob``, or, with a ``place`` in ``terms``, ids of jobs with the time they came there; fixed at the start,
+    and none once all were dealt with. ``position``: how many of them were dealt with.
     """
 
     class State(models.TextChoices):
@@ -172,8 +172,8 @@ class FailureAction(models.Model):
         indexes = [models.Index(fields=["state", "started"], name="failure_action_by_state")]
 
     def __str__(self) -> str:
-        return f"{self.action} of group {self.group_id or 'any'}: {self.position} of {len(self.jobs)}"
+        return f"{self.action} of group {self.group_id or 'any'}: {self.position} of {self.total}"
 
     @property
     def total(self) -> int:
-        return len(self.jobs)
+        return len(self.jobs) or self.position

@@ -134,7 +134,8 @@ def test_an_action_that_a_kill_repeats_moves_nothing_twice(die, follow, boss, en
     follow()
     action = failures.redrive(boss, only_group().pk, reason="fixed")
     PacedActions(engine).look(action.started + 1000)
-    FailureAction.objects.update(state="running", position=0, done=0, passed=0, updated=action.updated)
+    again = {"position": 0, "done": 0, "passed": 0, "updated": action.updated, "jobs": action.jobs}
+    FailureAction.objects.update(state="running", **again)
     PacedActions(engine).look(action.started + 1000)
     action.refresh_from_db()
     assert (action.done, action.passed) == (0, 2)

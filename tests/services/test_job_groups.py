@@ -4,8 +4,9 @@ import time
 
 import pytest
 
+from machines.alarms import queries
 from machines.alarms.queries import detect_alarms
-from machines.engine import WorkerInfo
+from machines.engine import EngineUnavailable, WorkerInfo
 from machines.jobs import groups
 from machines.people.errors import Forbidden
 from machines.people.permissions import EVERYTHING
@@ -126,6 +127,39 @@ def test_jobs_that_no_worker_takes_raise_one_and_jobs_that_wait_for_their_turn_n
     assert stalls(served)[0].text.endswith("workers serve the queue, but take none of its jobs")
     served.take("door", "work", "w1", count=1)
     assert stalls(served) == []
+
+
+@pytest.fixture
+def held(served, now):
+    served.pause("door", "work", group="a", actor="ann", reason="a wrong bill")
+    put(served, "a", 3, now - 2 * HOUR)
+    served.take("door", "work", "w1", count=1)
+    put(served, "b", 1, now)
+    served.take("door", "work", "w1", count=1)
+    return served
+
+
+def test_of_further_queues_and_when_a_partition_goes_away_the_alarm_counts_what_groups_hold(held, monkeypatch):
+    def go_away(*_, **__):
+        raise EngineUnavailable("the node is away")
+
+    assert stalls(held)[0].text.endswith("group a is paused")
+    monkeypatch.setattr(queries, "MAX_STALLS", 0)
+    assert stalls(held)[0].text.endswith("for 2 h: its groups hold 3 jobs back")
+    monkeypatch.undo()
+    monkeypatch.setattr(queries, "read_groups", go_away)
+    assert stalls(held)[0].text.endswith("for 2 h: its groups hold 3 jobs back")
+
+
+def test_groups_are_read_of_queues_that_workers_serve(held, now, monkeypatch):
+    monkeypatch.setattr(queries, "MAX_STALLS", 1)
+    publish(held, door() | {"id": "alley"})
+    held.pause("alley", "work", group="a", actor="ann", reason="a wrong bill")
+    held.enqueue("alley", "work", group="a", now=now - 2 * HOUR)
+    held.take("alley", "work", "w1", count=1)
+    assert held.stats("alley")["work"].held == 1
+    (alarm,) = stalls(held)
+    assert (alarm.machine, alarm.text[-17:]) == ("door", "group a is paused")
 
 
 def test_an_alarm_does_not_name_groups_that_are_data(engine, now, db):
