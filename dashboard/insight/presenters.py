@@ -220,7 +220,7 @@ class InsightPage:
             within = f", within {asked['within']}" if asked.get("within") else ""
             return f"reached {' → '.join(_read_path(asked['stages']))}{within}"
         if asked.get("name"):
-            return f"have a step of the {GROUPS[asked['each']]} {asked['name']}"
+            return f"have a step of {asked['each']} {asked['name']}"
         if asked.get("event"):
             step = f"{asked.get('source', '')} → {asked.get('target', '')}: {asked['event']}"
             return f"took {step}, some more than once"
