@@ -43,7 +43,8 @@ class VersionFacts:
 
 @dataclass(slots=True)
 class Case:
-    """An instance as far as its facts are known: the columns of its row. ``path``: see ``records.Path``."""
+    """An instance as far as its facts are known: the columns of its row. ``path``: see ``records.Path``;
+    ``ended``: None where it was deleted before."""
 
     n: int
     instance: str
@@ -54,7 +55,7 @@ class Case:
     entered: int = 0
     state: str = ""
     version: int = 0
-    ended: bool = False
+    ended: bool | None = False
     path: list[str] = field(default_factory=list)
     visited: dict[str, None] = field(default_factory=dict)
     loops: int = 0

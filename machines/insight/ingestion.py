@@ -12,6 +12,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from machines.catalog import builtin_machines
@@ -19,7 +20,7 @@ from machines.conf import conf
 from machines.conf.database import DatabaseRetry
 from machines.engine import Engine, errors
 from machines.engine.definitions import outline
-from machines.engine.keys import Partition
+from machines.engine.keys import Partition, choose_partition
 from machines.instances.archive.sql import ArchivedRecord, DamagedBody
 from machines.instances.archive.store import Archive, get_archive
 from machines.server_share import ServerShare
@@ -28,7 +29,7 @@ from . import drift
 from .errors import InsightOff, StoreUnavailable
 from .facts import Case, Row, VersionFacts
 from .reading import Entry, HistoryReader, Sighting, read_archived
-from .store import Store, get_store
+from .store import FAN, Store, get_store
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,8 @@ SWEEP_EACH = 3.6  # ms for each instance, an hour for a million
 FAR = 10**15  # ms after any time of an instance
 MARK = 60_000  # ms after which a mark is written though nothing was read
 BATCH = 20_000  # instances that are looked up in the facts at once
+MOST_BYTES = 2**26  # of archived instances that are looked up at once
+PAGE = 500  # archived instances of one read
 MOST_STEPS = 100_000  # steps of one commit: about 15 MB of memory
 
 
@@ -124,15 +127,15 @@ class MachineIngestion:
         if archive.enabled:
             yield from self._read_archive(archive, begun)
         if is_sweep:
+            yield from self._mark_deleted(partitions)
             self._commit([], [], swept=begun)
         if begun - self._manifest.drifted >= drift.PAUSE:
             found = drift.measure(self._store, self._machine, self._states)
             if found or self._manifest.drifts:
                 self._commit([], [], drifts=found, drifted=begun)
         if self._manifest.steps != before.steps:
-            while self._store.compact(self._machine):
+            while self._compact():
                 yield
-            self._manifest = self._store.manifest(self._machine)
 
     def _read_partition(self, number: str, partition: Partition, *, is_sweep: bool) -> Iterator[None]:
         until = self._reader.now(partition) - 1
@@ -163,19 +166,46 @@ class MachineIngestion:
     def _read_archive(self, archive: Archive, begun: int) -> Iterator[None]:
         """Add finished instances that were archived before their last steps were read."""
         since, cursor = max(0, self._manifest.archived - OVERLAP), None
+        gathered, size = list[ArchivedRecord](), 0
         while True:
-            page = archive.search(self._machine, since=since, limit=500, cursor=cursor)
-            known = self._find_known(page.records)
-            fresh = [
-                record for record in page.records
-                if (case := known.get((record.instance, record.created))) is None or case.revision < record.revision
-            ]  # fmt: skip
-            yield from self._add(self._restore(archive, fresh), known)
+            page = archive.search(self._machine, since=since, limit=PAGE, cursor=cursor)
+            gathered += page.records
+            size += sum(len(record.body) for record in page.records)
             cursor = page.cursor
+            if cursor is None or len(gathered) >= BATCH or size >= MOST_BYTES:
+                yield from self._add_archived(archive, gathered)
+                gathered, size = [], 0
             if cursor is None:
                 break
+            yield
         if begun - self._manifest.archived >= MARK:
             self._commit([], [], archived=begun)
+
+    def _add_archived(self, archive: Archive, records: Sequence[ArchivedRecord]) -> Iterator[None]:
+        known = self._find_known(records)
+        fresh = [
+            record for record in records
+            if (case := known.get((record.instance, record.created))) is None or case.revision < record.revision
+        ]  # fmt: skip
+        yield from self._add(self._restore(archive, fresh), known)
+
+    def _mark_deleted(self, partitions: Sequence[Partition]) -> Iterator[None]:
+        """Mark instances that went before they ended: they wait no more."""
+        after = 0
+        while rows := self._store.ask(
+            self._machine, f"SELECT * FROM {{instances}} WHERE NOT ended AND n > ? ORDER BY n LIMIT {BATCH}",
+            values=[after], manifest=self._manifest,
+        ):  # fmt: skip
+            cases = [Case.read(row) for row in rows]
+            after = cases[-1].n
+            there = set[tuple[str, int]]()
+            for number, partition in enumerate(partitions):
+                ids = [case.instance for case in cases if choose_partition(case.instance, len(partitions)) == number]
+                there |= {(one.id, one.created) for one in self._reader.look(partition, ids, ())}
+            gone = [replace(case, ended=None) for case in cases if (case.instance, case.created) not in there]
+            if gone:
+                self._commit([], [case.row() for case in gone])
+            yield
 
     def _restore(self, archive: Archive, records: Iterable[ArchivedRecord]) -> Iterator[tuple[Sighting, list[Entry]]]:
         for record in records:
@@ -248,3 +278,11 @@ class MachineIngestion:
 
     def _commit(self, steps: list[Row], rows: list[Row], **changes: Any) -> None:
         self._manifest = self._store.append(self._machine, self._manifest, steps, rows, **changes)
+        if len(self._manifest.deltas) >= FAN:
+            self._compact()
+
+    def _compact(self) -> bool:
+        """Merge small files; tell whether there may be more. Nobody else's change is taken over: what was read before
+        an erasure may not be added after it."""
+        before, self._manifest = self._manifest, self._store.compact(self._machine, self._manifest)
+        return self._manifest != before

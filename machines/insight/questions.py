@@ -105,10 +105,11 @@ def _list_states(
     for source, target, event, count, *_ in steps:
         entries[target] += count if source != target or event == CREATE else 0
     rows = chosen.ask(
-        "WITH i AS MATERIALIZED (SELECT state, visited, count(*) AS n FROM {chosen_instances} GROUP BY ALL), "
+        "WITH i AS MATERIALIZED (SELECT state, visited, ended IS NULL AS is_gone, count(*) AS n "
+        "FROM {chosen_instances} GROUP BY ALL), "
         "visits AS (SELECT unnest(string_split(visited, chr(9))) AS state, sum(n)::BIGINT AS instances FROM i "
         "GROUP BY 1), "
-        "here AS (SELECT state, sum(n)::BIGINT AS here FROM i GROUP BY state) "
+        "here AS (SELECT state, sum(n)::BIGINT AS here FROM i WHERE NOT is_gone GROUP BY state) "
         "SELECT state, instances, coalesce(here, 0) FROM visits LEFT JOIN here USING (state) ORDER BY 2 DESC, 1"
     )
     return [

@@ -61,8 +61,9 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
 }  # fmt: skip
 """Kind of file -> column -> type. ``path`` and ``visited`` are states, ``tags`` those of
-the state, that tabs separate; ``data`` is JSON."""
+the state, that tabs separate; ``data`` is JSON; ``ended`` is NULL where the instance was deleted before it ended."""
 FILE = re.compile(r"(steps|instances|copy)-[0-9a-f]{12}\.(parquet|tmp)")  # names of facts, and of drafts
+NEWEST = "revision DESC, ended NULLS FIRST"
 ORDER = {"steps": "n, revision", "instances": "n"}
 
 
@@ -199,7 +200,7 @@ class Store:
         if not manifest.deltas:
             return base
         deltas = self._table(machine, "instances", manifest.deltas)
-        newest = f"SELECT * FROM {deltas} QUALIFY row_number() OVER (PARTITION BY n ORDER BY revision DESC) = 1"
+        newest = f"SELECT * FROM {deltas} QUALIFY row_number() OVER (PARTITION BY n ORDER BY {NEWEST}) = 1"
         if not manifest.base:
             return f"({newest})"
         return f"({newest} UNION ALL SELECT * FROM {base} WHERE n NOT IN (SELECT n FROM {deltas}))"
@@ -288,17 +289,19 @@ class Store:
         for name in names:
             (self.folder(machine) / name).unlink(missing_ok=True)
 
-    def compact(self, machine: str, *, now: float | None = None) -> bool:
-        """Merge small files, and remove those that no reader needs; tell whether anything was merged."""
+    def compact(self, machine: str, known: Manifest | None = None, *, now: float | None = None) -> Manifest:
+        """Merge small files, and remove those that no reader needs; return the manifest. Raises StoreUnavailable, also
+        where another process changed the facts since ``known`` was read."""
         now = time.time() if now is None else now
         with _reporting(self.folder(machine)):
-            known = self.manifest(machine)
+            known = known or self.manifest(machine)
             new = self._merge_steps(machine, self._merge_instances(machine, known, now), now)
             kept = {name: since for name, since in new.old.items() if now - since < GRACE}
-            if new != known or kept != known.old:
-                new = self._commit(machine, known, replace(new, old=kept))
-                self._clean(machine, new, now)
-        return new.steps != known.steps or new.deltas != known.deltas
+            if new == known and kept == known.old:
+                return known
+            new = self._commit(machine, known, replace(new, old=kept))
+            self._clean(machine, new, now)
+        return new
 
     def _merge_steps(self, machine: str, known: Manifest, now: float) -> Manifest:
         classes: dict[int, list[str]] = {}

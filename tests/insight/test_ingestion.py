@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from machines.insight import questions
+from machines.insight import ingestion, questions
 from machines.insight import store as module
 from machines.insight.errors import StoreUnavailable
 from machines.insight.ingestion import InsightDuty
@@ -217,6 +217,65 @@ def test_a_damaged_manifest_stops_no_other_machine(engine, duty, store, caplog):
         (store.folder(machine) / "manifest.json").write_text(kept)
     assert [store.manifest(machine).count for machine in ("order", "other")] == [2, 2]
     assert "is damaged" in caplog.text
+
+
+def test_what_was_deleted_waits_nowhere(engine, duty, store):
+    for id in ("a", "b"):
+        engine.create("order", id, now=1_000)
+    run(duty)
+    engine.delete("order", "a", reason="no copy is kept")
+    engine.create("order", "a", now=2_000)
+    look_at_all(store)
+    run(duty)
+    (waiting,) = questions.bottlenecks(ALL, store=store).states
+    (late,) = questions.service_levels(ALL, {"New": 0}, store=store).levels
+    (found,) = questions.paths(ALL, store=store).states
+    assert (waiting.waiting, late.late, found.here, found.instances) == (2, 2, 2, 3)
+    for _ in range(2):
+        look_at_all(store)
+        run(duty)
+    assert store.ask("order", "SELECT instance, ended FROM {instances} ORDER BY n") == [
+        ("a", None), ("b", False), ("a", False),
+    ]  # fmt: skip
+    assert sum(store.manifest("order").deltas.values()) == 4
+
+
+def test_an_archive_is_added_in_few_commits(engine, duty, store, monkeypatch):
+    engine.publish({**DEFINITION, "retain": "1s"})
+    for number in range(20):
+        engine.create("order", f"i{number:02}", now=1_000 + number)
+        engine.fire("order", f"i{number:02}", "pay", now=2_000)
+        engine.fire("order", f"i{number:02}", "send", now=3_000 + number)
+    retention = RetentionDuty(engine, share=Restless())
+    while retention.once():
+        pass
+    assert len(list(get_archive().walk("order"))) == 20
+    monkeypatch.setattr(ingestion, "PAGE", 2)
+    real, appended = store.append, list[str]()
+
+    def append(machine, known, steps, *given, **changes):
+        appended.extend([machine] if steps else [])
+        return real(machine, known, steps, *given, **changes)
+
+    monkeypatch.setattr(store, "append", append)
+    run(duty)
+    assert store.manifest("order").count == 60
+    assert (len(store.manifest("order").steps), appended) == (1, ["order"])
+
+
+def test_small_files_are_merged_while_a_long_pass_goes_on(engine, duty, store, monkeypatch):
+    monkeypatch.setattr(ingestion, "MOST_STEPS", 1)
+    real, most = store.append, list[int]()
+
+    def append(machine, known, *given, **changes):
+        most.append(len(known.deltas))
+        return real(machine, known, *given, **changes)
+
+    monkeypatch.setattr(store, "append", append)
+    for number in range(30):
+        engine.create("order", f"i{number:02}")
+    run(duty)
+    assert (store.manifest("order").count, max(most) < module.FAN) == (30, True)
 
 
 def test_a_damaged_or_foreign_file_is_a_clear_error(engine, duty, store):
