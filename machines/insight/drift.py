@@ -12,7 +12,7 @@ from machines.conf.kinds import DRIFT
 from machines.engine.definitions.durations import parse_duration
 
 from .comparison import LEAST
-from .errors import InsightOff, StoreUnavailable
+from .errors import BadSearch, InsightOff, StoreUnavailable
 from .questions import drift
 from .records import Drift, Search
 from .store import Manifest, Store, get_store
@@ -48,12 +48,15 @@ def list_rules(machines: Container[str]) -> Iterator[DriftRule]:
 
 
 def measure(store: Store, machine: str, states: Container[str]) -> dict[str, Sequence[object]]:
-    """Return what the manifest holds of each rule for a machine. ``states``: of its current version."""
+    """Return what the manifest holds of each rule for a machine, nothing of one that could not be measured.
+    ``states``: of its current version."""
     found: dict[str, Sequence[object]] = {}
     for rule in list_rules({machine}):
-        found[rule.text] = astuple(
-            drift(Search(machine), rule.state, float(rule.percent) / 100, rule.window, store=store)
-        )
+        search, found[rule.text] = Search(machine), ()
+        try:
+            found[rule.text] = astuple(drift(search, rule.state, float(rule.percent) / 100, rule.window, store=store))
+        except BadSearch as error:  # it took too long
+            log.warning("INSIGHT_ALARMS has %r: %s", rule.text, error)
         if missing := [leaf for leaf in rule.state.split(", ") if leaf not in states]:
             log.warning("INSIGHT_ALARMS has %r, but %s has no state %s", rule.text, machine, missing[0])
     return found

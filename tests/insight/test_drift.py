@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 
 from machines.insight import drift
+from machines.insight.errors import BadSearch
 from machines.insight.ingestion import InsightDuty
 from machines.insight.store import get_store
 from tests.configuration import configure
@@ -72,6 +73,20 @@ def test_a_store_that_is_away_raises_nothing_and_lets_others_stand(slow, viewer,
     assert find_alarms(viewer) == []
     configure(settings, INSIGHT=None)
     assert find_alarms(viewer) == []
+
+
+def test_a_rule_that_takes_too_long_stops_no_reading(slow, viewer, monkeypatch, caplog):
+    slow(20, 600)
+    assert len(find_alarms(viewer)) == 1
+
+    def fail(*_, **__):
+        raise BadSearch("the answer takes more than 30 s")
+
+    monkeypatch.setattr(drift, "drift", fail)
+    slow(1, 600)
+    assert get_store().manifest("order").count == 82
+    assert find_alarms(viewer) == []
+    assert "more than 30 s" in caplog.text
 
 
 def test_a_rule_about_no_state_is_logged(slow, settings, caplog):
