@@ -25,7 +25,7 @@ def write_parquet(machine: str, file: Path, *, store: Store | None = None) -> in
 def write_xes(search: Search, output: TextIO, *, store: Store | None = None) -> int:
     """Write a trace for each instance, in which an event is a step, named by the state that it led to; return the
     number of traces. Actors are left out."""
-    chosen = select(search, store or get_store())
+    chosen = select(search, store or get_store(), is_limited=False)
     output.write(
         '<?xml version="1.0" encoding="UTF-8"?>\n<log xes.version="1.0" xmlns="http://www.xes-standard.org/">\n'
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,19 +10,21 @@ from .errors import BadSearch
 from .records import Extent, Search
 from .store import Manifest, Store
 
-LONGEST = 30.0  # seconds that one query of a question may take
+LONGEST = 30.0  # seconds that a question may take
 LARGEST = 2**53  # in a question: sums with it fit
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The chosen facts of one moment. ``terms``: conditions on instances, with ``values`` for their places."""
+    """The chosen facts of one moment. ``terms``: conditions on instances, with ``values`` for their places;
+    ``ends``: on the monotonic clock, when questions about them have to be answered, None for no limit."""
 
     store: Store
     machine: str
     manifest: Manifest
     terms: tuple[str, ...]
     values: tuple[Any, ...]
+    ends: float | None = None
 
     def ask(self, sql: str, *values: Any, before: tuple[Any, ...] = ()) -> list[Any]:
         """Return the rows of a query on ``{chosen_steps}`` and ``{chosen_instances}``. ``before``, ``values``: for
@@ -40,7 +43,7 @@ class Selection:
             text,
             values=[*before, *self.values * count, *values],
             manifest=self.manifest,
-            longest=LONGEST,
+            longest=None if self.ends is None else max(0.0, self.ends - time.monotonic()),
         )
 
     def extent(self) -> Extent:
@@ -58,8 +61,8 @@ def _check(value: Any) -> None:
         raise BadSearch(f"{value!r} is not valid Unicode")
 
 
-def select(search: Search, store: Store) -> Selection:
-    """Choose the facts of a search."""
+def select(search: Search, store: Store, *, is_limited: bool = True) -> Selection:
+    """Choose the facts of a search, for one question; ``is_limited``: which ends in time."""
     terms: list[str] = []
     values: list[Any] = []
 
@@ -81,4 +84,5 @@ def select(search: Search, store: Store) -> Selection:
         add("json_extract_string(data, ?) = ?", f'$."{name}"', value)
     if search.actor:
         add("n IN (SELECT n FROM {steps} WHERE actor = ?)", search.actor)
-    return Selection(store, search.machine, store.manifest(search.machine), tuple(terms), tuple(values))
+    ends = time.monotonic() + LONGEST if is_limited else None
+    return Selection(store, search.machine, store.manifest(search.machine), tuple(terms), tuple(values), ends)

@@ -424,15 +424,20 @@ def _interrupting(cursor: duckdb.DuckDBPyConnection, longest: float | None) -> I
         return
     import duckdb
 
-    timer = threading.Timer(longest, cursor.interrupt)
-    timer.daemon = True
-    timer.start()
+    done = threading.Event()
+
+    def watch(pause: float = longest) -> None:
+        while not done.wait(pause):
+            cursor.interrupt()
+            pause = 0.1  # seconds: one that comes before the query begins is lost
+
+    threading.Thread(target=watch, daemon=True).start()
     try:
         yield cursor
     except duckdb.InterruptException as error:
-        raise BadSearch(f"the answer takes more than {longest:g} s: ask about fewer instances") from error
+        raise BadSearch("the answer takes too long: ask about fewer instances") from error
     finally:
-        timer.cancel()
+        done.set()
 
 
 @contextmanager
