@@ -168,8 +168,7 @@ class PacedActions:
         if job.place != place or make_stamp(job) != chosen:
             return False
         if action.action == "withdraw":
-            self._engine.withdraw(machine, job, **_list_options(action))
-            return True
+            return self._engine.withdraw(machine, job, place=place, **_list_options(action))
         move = self._engine.redrive if action.action == "redrive" else self._engine.move_now
         return move(machine, queue, job, **_list_options(action)) > 0
 

@@ -568,10 +568,11 @@ class AsyncEngine(AsyncCalls):
         """Make one delayed job, or all of a queue, ready at once; return how many moved."""
         return await self._call(Engine.move_now, machine, queue, job, **options)
 
-    async def withdraw(self, machine: str, job: Job | str, **options: Unpack[QueueOptions]) -> None:
-        """Withdraw one job, wherever it is. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that
-        runs it learns of it with its next heartbeat. Raises LookupFailed."""
-        await self._call(Engine.withdraw, machine, job, **options)
+    async def withdraw(self, machine: str, job: Job | str, *, place: str = "", **options: Unpack[QueueOptions]) -> bool:
+        """Withdraw one job, wherever it is or only in ``place``; return whether it was there. Its instance gets
+        ``error.invoke.<id>``, kind "Withdrawn"; a worker that runs it learns of it with its next heartbeat. Raises
+        LookupFailed."""
+        return await self._call(Engine.withdraw, machine, job, place=place, **options)
 
     async def mend(self, machine: str, *, now: int | None = None) -> MendReport:
         """Put every job where its hash says it is, after keys were damaged from outside; return what was repaired.

@@ -188,17 +188,21 @@ class JobMethods(BatchMethods):
             left -= seen
         return moved
 
-    def withdraw(self, machine: str, job: Job | str, **options: Unpack[QueueOptions]) -> None:
-        """Withdraw one job, wherever it is. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that
-        runs it learns of it with its next heartbeat. Raises LookupFailed."""
+    def withdraw(self, machine: str, job: Job | str, *, place: str = "", **options: Unpack[QueueOptions]) -> bool:
+        """Withdraw one job, wherever it is or only in ``place``; return whether it was there. Its instance gets
+        ``error.invoke.<id>``, kind "Withdrawn"; a worker that runs it learns of it with its next heartbeat. Raises
+        LookupFailed."""
+        check_place(place or PLACES[0], PLACES)
         id = get_job_id(job)
         found = self.job(machine, id)
         who, rights = _encode_options(**options)
         partition = self._find_job_partition(machine, id)
-        reply = self._caller.call("sb_purge", partition.root, found.queue, "job", id, *who, "", *rights)
+        words = *who, "", *(rights or ("",)), "", place
+        reply = self._caller.call("sb_purge", partition.root, found.queue, "job", id, *words)
         if reply[0] != Status.OK:
             self.job(machine, id)  # raises when it went meanwhile
             raise replies.build_error(machine, id, reply)
+        return int(reply[1]) > 0
 
     def _count_jobs(self, partition: Partition, queue: str, place: str) -> int:
         return int(self._call_queue("sb_jobs", partition, queue, place, 1)[1])

@@ -155,6 +155,18 @@ def test_delayed_jobs_run_at_once(engine):
     assert engine.move_now("door", "work", "0-2", **WHO) == 0
 
 
+def test_a_job_is_withdrawn_in_a_place_alone(engine):
+    put(engine, 2)
+    (job,) = engine.take("door", "work", "w", now=NOW)
+    with unchanged(engine):
+        assert not engine.withdraw("door", job, place="ready", **WHO)
+        with pytest.raises(BadInput):
+            engine.withdraw("door", job, place="gone", **WHO)
+    assert engine.withdraw("door", job, place="leased", **WHO)
+    assert engine.withdraw("door", "0-2", **WHO)
+    assert not any(engine.stats("door")["work"].depth.values())
+
+
 def test_a_running_handler_learns_that_its_job_was_withdrawn(engine):
     busy(engine, *"abc")
     held = take(engine, count=3)

@@ -54,6 +54,23 @@ def test_the_page_previews_what_it_finds_and_a_worker_does_it(as_, yard):
     assert (entry.queue, entry.reason, entry.detail["count"], entry.outcome) == ("work", "they paid", 3, "done")
 
 
+def test_a_job_that_begins_as_it_is_withdrawn_goes_on(as_, yard, monkeypatch):
+    as_("supervisor").post(ACT, FORM | {"action": "withdraw"})
+    read_job, begun = type(yard).job, []
+
+    def begin(engine, machine, id):
+        job = read_job(engine, machine, id)
+        if not begun:
+            engine.move_now("door", "work", id, actor="x", reason="now")
+            begun.extend(engine.take("door", "work", "w"))
+        return job
+
+    monkeypatch.setattr(type(yard), "job", begin)
+    run(yard)
+    action = FailureAction.objects.get()
+    assert (action.done, action.passed, action.error, yard.renew(begun, 1000)) == (2, 1, "", [""])
+
+
 def test_another_number_than_was_seen_is_refused(as_, yard):
     answer = as_("supervisor").post(ACT, FORM | {"expect": "2"})
     assert (answer.status_code, FailureAction.objects.count()) == (409, 0)

@@ -153,7 +153,7 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_pin": (B, ["a", "1", "", "ann", "why", AT, "key", "", PERMIT]),
     "sb_progress": (B, ["0-1", "1-n", "1", "2", "note", AT]),
     "sb_publish": (B, ["abc123", "", "", "00", "1", ""]),  # program and source are those of the world
-    "sb_purge": (B, ["work", "dead", "10", "ann", "why", AT, "5", PERMIT, AT]),
+    "sb_purge": (B, ["work", "dead", "10", "ann", "why", AT, "5", PERMIT, AT, "dead"]),
     "sb_queue": (B, ["work", "limit", "ann", "why", AT, "5", "10/1000"]),
     "sb_ranks": ("board:{p}", ["day", "0", "2", AT, "top", "10", "1"]),
     "sb_redrive": (B, ["work", "dead", "10", "0", "ann", "why", AT, "5", PERMIT]),
