@@ -111,7 +111,7 @@ class MachineIngestion:
         self._manifest = store.manifest(machine)
         self._versions: dict[int, VersionFacts] = {}
         definition = engine.definition(machine)
-        hidden = engine.sensitive(machine).names
+        self._hidden = hidden = engine.sensitive(machine).names
         self._fields = [name for name in definition.get("index") or () if isinstance(name, str) and name not in hidden]
         self._states = {state.name for state in outline(definition).states}
         self._finals = frozenset(engine.retirement().final_states(machine))
@@ -121,6 +121,8 @@ class MachineIngestion:
         partitions = self._reader.partitions(self._machine)
         begun = self._reader.now(partitions[0])
         is_sweep = begun - self._manifest.swept >= max(SWEEP, SWEEP_EACH * self._manifest.number)
+        if set(self._manifest.hidden) != self._hidden:
+            self._manifest = self._store.hide(self._machine, self._manifest, self._hidden)
         before = self._manifest
         for number, partition in enumerate(partitions):
             yield from self._read_partition(str(number), partition, is_sweep=is_sweep)

@@ -72,7 +72,7 @@ class Manifest:
     """``steps``, ``deltas``, ``base``: files with their rows; ``old``: merged files and when; ``marks``: partition ->
     ms up to which it was read; ``number``: of the next instance; ``swept``: ms of the last look at all instances;
     ``lost``: steps that were gone before they were read; ``drifts``: rule -> fields of its ``Drift`` at ``drifted``
-    (ms)."""
+    (ms); ``hidden``: sensitive fields, which the data lack."""
 
     format: int = FORMAT
     generation: int = 0
@@ -87,13 +87,16 @@ class Manifest:
     lost: int = 0
     drifts: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     drifted: int = 0
+    hidden: Sequence[str] = ()
 
     def check(self) -> None:
         """Raise TypeError where a part is of another type."""
         for part in fields(self):
             value = getattr(self, part.name)
             kinds = list if part.name == "drifts" else (int, float)
-            if part.default_factory is not MISSING:
+            if part.name == "hidden":
+                is_right = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+            elif part.default_factory is not MISSING:
                 is_right = isinstance(value, dict) and all(isinstance(one, kinds) for one in value.values())
             else:
                 is_right = isinstance(value, int)
@@ -333,6 +336,17 @@ class Store:
 
     def _list_files(self, machine: str) -> list[Path]:
         return [path for path in self.folder(machine).iterdir() if FILE.fullmatch(path.name)]
+
+    def hide(self, machine: str, known: Manifest, fields: Iterable[str]) -> Manifest:
+        """Write the data of all instances anew, without some fields, and remove the files that had them."""
+        hidden = sorted(fields)
+        less = f"json_merge_patch(data, {quote(json.dumps(dict.fromkeys(hidden)))})::VARCHAR"
+        rows = f"SELECT * REPLACE ({less} AS data) FROM {self._instances(machine, known)}"
+        with _reporting(self.folder(machine)):
+            self.folder(machine).mkdir(parents=True, exist_ok=True)
+            base = self._copy(machine, "instances", rows) if known.base or known.deltas else {}
+            new = replace(known, base=base, deltas={}, old={}, hidden=hidden)
+            return self._commit(machine, known, new, is_alone=True)
 
     def find(self, machine: str, texts: Iterable[str], instances: Iterable[str] = ()) -> list[tuple[str, str]]:
         """Return id and data (JSON) of some instances, and of those that hold one of these texts in either."""

@@ -94,6 +94,26 @@ def test_sensitive_fields_are_no_facts(engine, duty, store):
     assert store.ask("order", "SELECT data FROM {instances}") == [('{"region": "eu"}',)]
 
 
+@pytest.mark.parametrize("has_more", [True, False])
+def test_a_field_that_becomes_sensitive_leaves_the_facts(engine, duty, store, has_more):
+    engine.create("order", "a", {"region": "Kent"})
+    run(duty)
+    region = {"type": "string", "default": "eu", "sensitive": True}
+    engine.publish(
+        {**DEFINITION, "context": {"type": "object", "properties": {**DEFINITION["context"]["properties"],
+                                                                     "region": region}}}
+    )  # fmt: skip
+    if has_more:
+        engine.create("order", "b", {"region": "Kent"})
+    run(InsightDuty(engine, store=store, share=Restless()))
+    assert store.find("order", ["Kent", "region"]) == []
+    assert store.manifest("order").count == 1 + has_more
+    assert {path.name for path in store.folder("order").glob("*.parquet")} == store.manifest("order").files
+    before = store.manifest("order").base
+    run(duty)
+    assert store.manifest("order").base == before
+
+
 def test_steps_that_stay_in_their_state_are_found_by_a_look_at_all(engine, duty, store):
     engine.create("order", "a", now=1_000)
     run(duty)
@@ -178,6 +198,7 @@ def test_an_id_that_is_used_again_is_another_instance(engine, duty, store):
 
 @pytest.mark.parametrize("moment", ["files", "manifest"])
 def test_a_kill_between_files_and_manifest_loses_and_doubles_nothing(engine, duty, store, monkeypatch, moment):
+    run(duty)
     for number in range(5):
         engine.create("order", f"i{number}")
 
@@ -309,6 +330,7 @@ def test_small_files_are_merged_and_readers_of_an_older_manifest_go_on(engine, d
 
 
 def test_a_full_disk_loses_nothing(engine, duty, store, monkeypatch, caplog):
+    run(duty)
     engine.create("order", "a")
 
     def fail(*_):

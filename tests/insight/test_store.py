@@ -33,7 +33,7 @@ def test_each_process_has_temporary_files_of_its_own(tmp_path):
     "held",
     [
         {"marks": [1]}, {"steps": None}, {"steps": {"a": "b"}}, {"generation": "1"},
-        {"lost": None}, {"drifts": {"a": 1}},
+        {"lost": None}, {"drifts": {"a": 1}}, {"hidden": 5}, {"hidden": [5]},
     ],
 )  # fmt: skip
 def test_a_manifest_of_another_shape_is_a_damaged_one(store, held):
