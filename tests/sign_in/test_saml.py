@@ -159,6 +159,20 @@ def test_no_other_response_does(site, another, keys, how, reason):
     assert reason in site.audit("identity provider")[-1][2]
 
 
+def test_what_no_provider_sends_gets_a_page(site, another):
+    person = another(site)
+    deflated = base64.b64encode(zlib.compress(b"no xml")[2:-4]).decode()
+    for text in ("bm8geG1s", "no base64!", deflated, ""):
+        got = person.client.post("/accounts/saml/sso/acs/", data={"SAMLResponse": text})
+        assert got.status_code in (400, 401), text
+        for name in ("SAMLRequest", "SAMLResponse"):
+            got = person.client.get("/accounts/saml/sso/sls/", params={name: text})
+            assert got.status_code == 400, (name, text)
+    log = (site.home / "log").read_text()
+    assert "Traceback" not in log
+    assert "no usable answer" not in log
+
+
 @pytest.fixture(scope="module")
 def changing(start_site: Callable) -> Iterator[tuple[Any, list[str]]]:
     """A site, and the metadata of its provider."""

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 
 from dashboard.shared.errors.pages import render_error
-from dashboard.shared.errors.statuses import FORBIDDEN, PROVIDER_AWAY
+from dashboard.shared.errors.statuses import BAD_REQUEST, FORBIDDEN, PROVIDER_AWAY
 
 from .adapters import forget_metadata
 
@@ -63,6 +63,13 @@ def guard_provider(view: View) -> View:
             response = view(request, *args, **kwargs)
             return _continue(request, response.url) if _is_redirect_of_form(request, response) else response
         except Exception as error:
+            if _is_of_message(error):
+                log.warning("a message of SAML cannot be read: %s", type(error).__name__)
+                return render_error(
+                    request, 400, title="Bad request", code=BAD_REQUEST,
+                    message="This message is none that an identity provider sends.",
+                    back={"url": reverse("account_login"), "text": "Log in"},
+                )  # fmt: skip
             if not _is_of_answer(error):
                 raise
             forget_metadata(request)
@@ -75,6 +82,14 @@ def guard_provider(view: View) -> View:
             )  # fmt: skip
 
     return answer
+
+
+def _is_of_message(error: Exception) -> bool:
+    """Tell whether the library for SAML failed at what a browser brought: anybody can send that, so that it says nothing
+    about the provider."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    names = [frame.f_code.co_name for frame in frames if frame.f_globals.get("__name__") == "onelogin.saml2.auth"]
+    return "process_response" in names or "process_slo" in names
 
 
 def _is_of_answer(error: Exception) -> bool:
