@@ -114,10 +114,10 @@ class QueueActions:
         form = LimitForm(posted, id=f"{self.id}-limit", initial={"concurrency": held.concurrency, "rate": held.rate})
         return self._act("limit", "Set limits", about, form)
 
-    def limit_group(self) -> Action:
+    def limit_group(self, posted: Posted = None) -> Action:
         """Make the action that asks for the group."""
         about = "Apply across all workers and override the definition, also before the group has jobs."
-        return self._act("limit", "Limit a group", about, GroupLimitForm(id=f"{self.id}-group"))
+        return self._act("limit", "Limit a group", about, GroupLimitForm(posted, id=f"{self.id}-group"))
 
     def purge(self, posted: Posted = None, place: str = "") -> Action:
         depth = self.of.stats.depth

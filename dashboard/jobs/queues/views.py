@@ -176,6 +176,8 @@ def _make_view(name: str, action: str, done: ActionFunction) -> View:
 def _run_action(request: HttpRequest, machine: str, queue: str, name: str, done: ActionFunction) -> HttpResponse:
     """Check the form, run the action and return; a failure is shown on the queue's page with the form."""
     figures = read_figures(Actor.of(request), machine, queue)
+    if name in ("pause", "resume") and request.POST.get("group") == "":
+        return bad_request(request)  # it is not meant for the whole queue
     act = _make_action(figures, name, request)
     if not act.form.is_valid():
         return queue_page(request, figures, request.POST, presenters.make_failure(act))
@@ -193,6 +195,8 @@ def _run_action(request: HttpRequest, machine: str, queue: str, name: str, done:
 def _make_action(figures: Figures, name: str, request: HttpRequest, *, fresh: bool = False) -> Action:
     post = request.POST
     back = tuple((field, post[field]) for field in ("place", "page", "next") if field in post)
+    if name == "limit" and post.get("group") == "":
+        return QueueActions(figures, back, "again").limit_group(post)
     group = GroupFigures(post["group"]) if post.get("group") and name in OF_GROUP else None
     return QueueActions(figures, back, "again", group).make(name, post.get("place", ""), None if fresh else post)
 

@@ -78,6 +78,21 @@ def test_a_wrong_rate_of_a_group_is_shown_and_kept_for_the_next_try(as_, yard):
     assert (sent["group"], sent["rate"], sent["next"]) == ("acme", "often", LIMIT["next"])
 
 
+@pytest.mark.parametrize("action", ["limit", "pause", "resume"])
+def test_a_group_without_a_name_is_not_the_whole_queue(as_, yard, action):
+    yard.limit("door", "work", concurrency=7)
+    if action == "resume":
+        yard.pause("door", "work", actor="ann", reason="a test")
+    before = yard.stats("door")["work"]
+    answer = as_("supervisor").post(f"/queues/door/work/{action}/", LIMIT | {"group": ""})
+    after = yard.stats("door")["work"]
+    assert (after.concurrency, after.rate, after.paused) == (before.concurrency, before.rate, before.paused)
+    assert answer.status_code == 400
+    if action == "limit":
+        form = read(answer).one("section", id="turned").one("form")
+        assert form.one("input", name="group")["type"] == "text"
+
+
 def test_a_group_is_limited_before_it_has_jobs(as_, yard):
     client = as_("supervisor")
     asked = [form.all("input", name="group") for form in read(client.get(GROUPS)).all("form", class_="act")]
