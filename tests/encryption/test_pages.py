@@ -6,10 +6,14 @@ import json
 from urllib.parse import urlencode
 
 import pytest
+from redis.exceptions import ConnectionError
 
+from dashboard.live.hub.reading import read_once
+from dashboard.live.topics import Topic
 from dashboard.models import SavedView
 from machines.audit import reveals
 from machines.catalog.redaction import MASK
+from machines.engine.connection import routing
 from machines.models import AuditEntry
 from machines.people.actor import Actor
 from machines.versions import drafts
@@ -49,6 +53,19 @@ def test_live_values_have_a_mask_for_everybody(paid, as_):
         masked = dict.fromkeys(("card", "mail", "account"), MASK)
         assert value["data"] == masked | {"tries": 0}
     assert not AuditEntry.objects.filter(action="reveal").exists()
+
+
+def test_live_values_are_away_where_it_is_unknown_what_has_a_mask(paid):
+    def send(commands):
+        asked = [(key or paid.keys.machines, words) for key, words in commands]
+        answers = routing.send(paid.client, asked)
+        return [
+            ConnectionError("away") if "sensitive" in words else answer
+            for (_, words), answer in zip(asked, answers, strict=True)
+        ]
+
+    found, _ = read_once(paid.keys, Topic("instance", "payment", "p-1"), send)
+    assert found == {"unavailable": True}
 
 
 def test_without_the_key_the_page_says_so(paid, as_, settings):

@@ -85,8 +85,8 @@ def guard_provider(view: View) -> View:
 
 
 def _is_of_message(error: Exception) -> bool:
-    """Tell whether the library for SAML failed at what a browser brought: anybody can send that, so that it says nothing
-    about the provider."""
+    """Tell whether the library for SAML failed at what a browser brought. Anybody can send that: it says nothing of
+    the provider."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     names = [frame.f_code.co_name for frame in frames if frame.f_globals.get("__name__") == "onelogin.saml2.auth"]
     return "process_response" in names or "process_slo" in names

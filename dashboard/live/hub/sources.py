@@ -295,10 +295,11 @@ def _find_redactor(topic: Topic, world: World) -> Redactor | None:
     return None if sensitive is None else Redactor(sensitive)
 
 
-def _find_encrypted(topic: Topic, world: World) -> Redactor:
-    """Return the redactor of encrypted fields alone: a value that goes to many is not decrypted for one."""
-    marked = world.readings.get(Source("marked", topic.machine))
-    return Redactor(SensitiveFields(frozenset(marked.encrypted if marked and marked is not LOST else ())))
+def _find_encrypted(topic: Topic, world: World) -> Redactor | None:
+    """Return the redactor of encrypted fields alone: a value that goes to many is not decrypted for one. None if they
+    are unknown, so that all is hidden."""
+    marked = _require_available(world.readings.get(Source("marked", topic.machine)))
+    return None if marked is None else Redactor(SensitiveFields(frozenset(marked.encrypted)))
 
 
 def find_disclosed(topic: Topic, value: Value, hidden: frozenset[str]) -> frozenset[str]:
