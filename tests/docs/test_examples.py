@@ -109,6 +109,13 @@ def test_the_engine_in_an_application_moves_an_order(engine):
     assert engine.get("order", "o-1").state == "paid"
 
 
+def test_samples_with_tasks_of_other_libraries_import_the_task():
+    page = (ROOT / "docs/workers.md").read_text(encoding="utf-8")
+    samples = re.findall(r"((?:    .+\n)+)", page.partition("## Tasks of Celery and Dramatiq")[2])[:2]
+    for sample, module in zip(samples, ("tasks", "actors"), strict=True):
+        assert re.search(rf'from shop\.{module} import charge\n.*add_handler\("charge", charge', sample), sample
+
+
 def test_the_settings_of_a_project_are_those_of_the_tutorial_which_is_tried_with_the_wheel(monkeypatch):
     monkeypatch.setenv("REDIS_URL", "redis://localhost:6379/0")
     found = []
