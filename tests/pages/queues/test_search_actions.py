@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from machines.engine.records import PartialList
 from machines.failures.duties import PacedActions
 from machines.jobs import search
 from machines.models import AuditEntry, FailureAction
@@ -128,6 +129,14 @@ def test_the_api_acts_from_a_cursor_on(as_, yard, short):
     assert (answer.status_code, answer.json()["total"]) == (201, 1)
     answer = client.post(f"{queue}/act", body | {"cursor": "x"}, content_type="application/json")
     assert answer.status_code == 400
+
+
+def test_the_preview_says_that_a_partition_is_away(as_, yard, monkeypatch):
+    root = yard.keys.partition("door").root
+    client = as_("supervisor")
+    assert "hidden" in read(client.get(ACT)).one("div", data_missing="").attributes
+    monkeypatch.setattr(type(yard), "jobs", lambda *_, **__: PartialList(missing=[root]))
+    assert "hidden" not in read(client.get(ACT)).one("div", data_missing="").attributes
 
 
 def test_a_queue_that_is_none_is_not_found(as_, yard):
