@@ -348,12 +348,14 @@ class Store:
             new = replace(known, base=base, deltas={}, old={}, hidden=hidden)
             return self._commit(machine, known, new, is_alone=True)
 
-    def find(self, machine: str, texts: Iterable[str], instances: Iterable[str] = ()) -> list[tuple[str, str]]:
-        """Return id and data (JSON) of some instances, and of those that hold one of these texts in either."""
+    def find(self, machine: str, texts: Iterable[str], instances: Iterable[str] = ()) -> list[tuple[str, int, str]]:
+        """Return id, time of creation (ms) and data (JSON) of some instances, and of those that hold one of these texts
+        in id or data."""
         return self.ask(
             machine,
-            "SELECT DISTINCT instance, data FROM {instances} WHERE list_contains(?::VARCHAR[], instance) OR EXISTS "
-            "(FROM (SELECT unnest(?::VARCHAR[]) AS held) WHERE contains(data, held) OR contains(instance, held))",
+            "SELECT DISTINCT instance, created, data FROM {instances} WHERE list_contains(?::VARCHAR[], instance) OR "
+            "EXISTS (FROM (SELECT unnest(?::VARCHAR[]) AS held) "
+            "WHERE contains(data, held) OR contains(instance, held))",
             values=[list(instances), list(texts)],
         )  # fmt: skip
 

@@ -48,6 +48,7 @@ class Erasure:
         self._report = ErasureReport()
         self._values = SearchValues.of([where[1]]) if where else SearchValues(())
         self._doomed: set[str] = set()
+        self._former: set[str] = set()  # of facts, where another instance has the id now
         self._faults: dict[str, None] = {}  # of the store of insight
 
     def run(self, *, actor: str, reason: str) -> ErasureReport:
@@ -83,11 +84,18 @@ class Erasure:
             return
         with self._noting_faults():
             ids = [self._id] if self._id else []
-            for id, data in get_store().find(self._machine, self._values.texts, ids):
+            for id, created, data in get_store().find(self._machine, self._values.texts, ids):
                 held = json.loads(data)
                 if not self._where or str(held.get(self._where[0])) == self._where[1]:
-                    self._doomed.add(id)
+                    is_former = self._where is not None and self._is_other(id, created)
+                    (self._former if is_former else self._doomed).add(id)
                     self._values += SearchValues.of(list_named(held, names))
+
+    def _is_other(self, id: str, created: int) -> bool:
+        try:
+            return self._engine.get(self._machine, id).created != created
+        except UnknownInstance:
+            return False
 
     @contextmanager
     def _noting_faults(self) -> Iterator[None]:
@@ -139,9 +147,9 @@ class Erasure:
             else:
                 self._report.removed["instances in Redis"] += 1
             self._report.removed["archived instances"] += archive.erase(self._machine, id)
-        if conf.INSIGHT is not None and self._doomed:
+        if conf.INSIGHT is not None and (facts := self._doomed | self._former):
             with self._noting_faults():  # after Redis: what is read from it until then cannot be added any more
-                self._report.removed["steps of insight"] += get_store().erase(self._machine, self._doomed)
+                self._report.removed["steps of insight"] += get_store().erase(self._machine, facts)
 
     def _clean_redis(self, actor: str, reason: str) -> None:
         for place, entries in search.walk(self._engine):
@@ -246,7 +254,7 @@ class Erasure:
     def _find_facts_left(self, machine: str) -> Iterator[str]:
         with self._noting_faults():
             ids = self._doomed if machine == self._machine else ()
-            for id in dict(get_store().find(machine, self._values.texts, ids)):
+            for id in {id: None for id, *_ in get_store().find(machine, self._values.texts, ids)}:
                 yield f"insight: {machine}/{self._values.mask(id)}"
 
 

@@ -59,6 +59,17 @@ def test_facts_of_an_instance_that_is_nowhere_else_go(engine, store, folder, wha
         erase(engine, id="a")
 
 
+def test_an_instance_with_the_id_of_an_erased_one_stays(engine, duty, store, folder):  # noqa: F811
+    engine.delete("order", "a", reason="no copy is kept")
+    engine.create("order", "a", {"email": "another@example.org"})
+    found = erase(engine, where=("region", "Ann of Kent"))
+    assert (found.left, found.removed["steps of insight"]) == ([], 1)
+    assert engine.get("order", "a").data["region"] == "eu"
+    store.append("order", store.manifest("order"), [], [], swept=0)
+    run(duty)
+    assert [step[0] for step in read_steps(store)] == ["a", "b"]
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_what_is_being_read_while_it_is_erased_is_not_added(engine, duty, store, folder, monkeypatch, is_first):  # noqa: F811
     if is_first:
