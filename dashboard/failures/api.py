@@ -12,7 +12,7 @@ from pydantic import Field
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Acting, Body, Items, Ms, Out, Reason, Why
-from dashboard.jobs.queues.api import QUEUE, find_queue
+from dashboard.jobs.queues.api import QUEUE
 from dashboard.jobs.queues.presenters import SearchTerms
 from machines.failures import actions as failures
 from machines.failures import queries
@@ -171,7 +171,6 @@ def act_on_jobs(request: HttpRequest, machine: str, queue: str, body: ActingOnFo
     Make a worker retry (dead), run now (delayed) or withdraw the jobs, at the rate. `GET /errors/retries` has the
     progress, and stops it. A job that left its place meanwhile is passed over.
     """
-    find_queue(request, machine, queue)
     given = body.model_dump()
     offset = request_terms.read_number(f"jobs:{body.place}", given.pop("cursor")) or 0
     search = SearchTerms(**{name: given.pop(name) for name in SearchTerms.model_fields})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from machines.engine import BadInput, Job, Miscounted
+from machines.engine import BadInput, Job, LookupFailed, Miscounted
+from machines.jobs import queue_actions
 from machines.jobs.actions import REPAIR
 from machines.jobs.search import JobTerms, find_jobs
 from machines.people import limits, rules
@@ -34,12 +35,14 @@ def start(
     expect: int | None = None, offset: int = 0,
 ) -> FailureAction:  # fmt: skip
     """Do ``action`` to the jobs that the search finds now, after ``offset`` others, ``rate`` a second at most.
-    ``expect``: how many the actor saw. Raises Forbidden, BadInput, Miscounted."""
+    ``expect``: how many the actor saw. Raises Forbidden, LookupFailed, BadInput, Miscounted."""
     about = {"machine": machine, "queue": queue, "reason": reason}
     with actor.records(f"job.{action}", **about) as entry:
         entry.note(place=place, rate=rate)
         actor.demand("operate", machine)
         check_reason(reason)
+        if queue not in queue_actions.stats(actor, machine):
+            raise LookupFailed(f"machine {machine!r} has no queue {queue!r}")
         if action not in ACTIONS.get(place, ()):
             raise BadInput(f"a job that is {place} cannot be changed so")
         if isinstance(rate, bool) or not 1 <= rate <= MAX_RATE:

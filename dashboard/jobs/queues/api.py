@@ -117,10 +117,10 @@ def list_machine_queues(request: HttpRequest, machine: str) -> dict[str, Any]:
 @group.get(QUEUE, right="view", answers=QueueOut)
 def get_queue(request: HttpRequest, machine: str, queue: str) -> QueueOut:
     """Get a queue."""
-    return _describe(machine, find_queue(request, machine, queue))
+    return _describe(machine, _find_queue(request, machine, queue))
 
 
-def find_queue(request: HttpRequest, machine: str, queue: str) -> QueueStats:
+def _find_queue(request: HttpRequest, machine: str, queue: str) -> QueueStats:
     found = queues.stats(actor_of(request), machine).get(queue)
     if found is None:
         raise LookupFailed(f"machine {machine!r} has no queue {queue!r}")
@@ -140,7 +140,7 @@ def list_jobs(
 
     Jobs move while they are listed: a page shows one moment.
     """
-    find_queue(request, machine, queue)
+    _find_queue(request, machine, queue)
     start = request_terms.read_number(f"jobs:{place}", cursor) or 0
     if search.given:
         about = {"place": place, "limit": limit, "offset": start}
@@ -162,7 +162,7 @@ def list_groups(
     List the groups of ready and leased jobs, and those with limits of their own: by ready jobs, by the longest wait or
     by new jobs. Of a queue with more than 10,000 ready jobs a sample is read.
     """
-    find_queue(request, machine, queue)
+    _find_queue(request, machine, queue)
     start = request_terms.read_number(f"groups:{order}", cursor) or 0
     found = groups.list_groups(actor_of(request), machine, queue, order=order)
     further = start + limit if len(found.items) > start + limit else None
