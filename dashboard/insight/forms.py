@@ -149,7 +149,7 @@ def make_filter(actor: Actor, view: VersionView, asked: Mapping[str, str]) -> In
     for name in ("by", f"{SECOND}by"):
         if asked.get(name):
             demand_findable(actor.may("reveal", machine), machine, {"where": {asked[name]: ""}})
-    # Facts lack sensitive fields, for whoever asks
+    # Facts lack sensitive fields, also for people who may reveal them
     return InsightFilter(asked, view.outline, strict_redactor(machine).fields, names)
 
 

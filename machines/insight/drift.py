@@ -1,4 +1,4 @@
-"""Alarms on the time in a state: the setting ``INSIGHT_ALARMS``, and what came of it when facts were last read."""
+"""Alarms on the time in a state: the setting ``INSIGHT_ALARMS``, and what it measured when facts were last read."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
+from machines.catalog.redaction import redactor_if
 from machines.connections import get_engine
 from machines.engine import Engine, EngineUnavailable, Pause
 from machines.engine.keys import Partition
 from machines.engine.rates import QueueRate
 from machines.engine.storage import Storage
-from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 
 MOST = 10_000  # ready jobs that one look reads, over all partitions
@@ -73,7 +73,7 @@ def list_groups(actor: Actor, machine: str, queue: str, *, order: Order = "depth
     """List the groups of a queue, by depth, by the age of the oldest job, or by recent jobs. Names that the actor may
     not see are joined to one. Raises Forbidden, UnknownMachine, EngineUnavailable."""
     actor.demand("view", machine)
-    engine, redactor = get_engine(), redactor_of(actor, machine)
+    engine, redactor = get_engine(), redactor_if(actor.may("reveal", machine), machine)
     found = read_groups(engine, machine, queue)
     if hidden := redactor.redact_text("group") != "group":
         joined = _join(replace(one, name=redactor.redact_text(one.name)) for one in found.items)
