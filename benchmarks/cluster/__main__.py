@@ -16,12 +16,11 @@ from benchmarks.report import Section
 from benchmarks.stage import server
 from tests.clusters import Cluster
 
-from . import calls, finds, idle, pages, slices, timelines
+from . import calls, idle, pages, slices, timelines
 from .place import Place
 
 PARTS: dict[str, Callable[[Place, Place, Cluster], Section]] = {
     "calls": lambda one, many, cluster: calls.measure(one, many),
-    "find": lambda one, many, cluster: finds.measure(one, many),
     "failover": lambda one, many, cluster: timelines.fail_over(many, cluster),
     "reshard": lambda one, many, cluster: timelines.reshard(many, cluster),
     "idle": lambda one, many, cluster: idle.measure(one, many),
@@ -32,10 +31,7 @@ PARTS: dict[str, Callable[[Place, Place, Cluster], Section]] = {
 
 def main() -> None:
     parser = report.make_parser("benchmarks.cluster", __doc__, PARTS)
-    parser.add_argument("--before", metavar="FOLDER", help="an older checkout, measured first in the part slices")
     given = parser.parse_args()
-    if given.before:
-        PARTS["slices"] = lambda one, many, cluster: slices.measure(one, given.before)
     started, sections = time.monotonic(), []
     with server(None) as url:
         for part in given.parts:

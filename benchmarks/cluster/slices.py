@@ -1,22 +1,17 @@
-"""The longest time that each kind of call holds the server at very many instances, by its slowlog.
-
-The calls are made by a process of their own, so that an older checkout can make the same ones on the same data
-(``--before``): with its folder as PYTHONPATH this file is its own program, and imports no other benchmark.
-"""
+"""The longest time that each kind of call holds the server at very many instances, by its slowlog."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from benchmarks.report import Section
+from benchmarks.report import Aim, Row, Section
+from benchmarks.room import seeding
+from benchmarks.room.fleet import DEFINITIONS, Member
+from benchmarks.stage import PREFIX
+from machines.engine import Engine
 
 INSTANCES, JOBS, ROUNDS = 200_000, 20_000, 3
 BOUND, NOTED = 8.0, 1.0  # ms: at most for a call; from where the slowlog notes one
@@ -86,8 +81,6 @@ CALLS: dict[str, Call] = {
 def exercise(url: str, prefix: str) -> dict[str, tuple[float, str]]:
     """Make each call; return the ms for which the longest command of it held the server, in the best round, and its
     name."""
-    from machines.engine import Engine
-
     engine = Engine.from_url(url, prefix=prefix)
     engine.load_library()
     client, found = engine.client, {}
@@ -113,46 +106,20 @@ def read_slowlog(client: Any) -> list[tuple[float, str]]:
     return [(ms, name) for ms, name in rows if name.startswith("sb_")]
 
 
-def measure(one: Any, before: str = "") -> Section:
-    from benchmarks.report import Aim, Row, Section
-    from benchmarks.room import seeding
-    from benchmarks.room.fleet import DEFINITIONS, Member
-    from benchmarks.stage import PREFIX
-
+def measure(one: Any) -> Section:
     with one.engine(1) as engine:
         for member in (Member(DESK, "desk", INSTANCES), Member(WORK, "work", JOBS)):
             engine.publish(member.definition)
             seeding.fill(one.url, member)
         engine.publish({"id": DESK, **DEFINITIONS["desk"], "description": "the same, again"})
-        earlier = {}
-        if before:  # with its own library, which a noted layout would keep it from
-            engine.client.function_flush()
-            engine.client.delete(engine.keys.layout)
-            earlier = _run(before, one.url, PREFIX)
-            engine.client.function_flush()
-        found = _run("", one.url, PREFIX)
-    rows = [
-        Row(title, ms, {"before": ms / earlier[title][0]} if earlier.get(title, (0,))[0] else {}, name, "ms")
-        for title, (ms, name) in found.items()
-    ]
+        found = exercise(one.url, PREFIX)
+    rows = [Row(title, ms, {}, name, "ms") for title, (ms, name) in found.items()]
     title = f"Longest function of a call, {INSTANCES:,} instances in one partition (slowlog)"
     note = f"The best of {ROUNDS} rounds each, from {NOTED:.0f} ms on: other programs share the cores."
     aim = Aim("longest function, ms", BOUND, max(row.rate for row in rows), at_most=True)
     return Section(title, rows, note, [aim])
 
 
-def _run(checkout: str, url: str, prefix: str) -> dict[str, tuple[float, str]]:
-    environment = os.environ | {"PYTHONPATH": checkout or str(Path(__file__).parents[2])}
-    command = [sys.executable, __file__, url, prefix]
-    ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-    found: dict[str, tuple[float, str]] = json.loads(ran.stdout)
-    return found
-
-
 def _name(command: Any) -> str:
     words = (command.decode(errors="replace") if isinstance(command, bytes) else str(command)).split()
     return words[1] if words[0].startswith("FCALL") else words[0]
-
-
-if __name__ == "__main__":
-    print(json.dumps(exercise(*sys.argv[1:])))
