@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from machines.insight import questions, selection
@@ -170,12 +168,11 @@ def test_an_answer_has_some_rows_and_counts_the_others(store, tell, monkeypatch)
 
 
 def test_conformance_takes_many_kinds_of_deviation(store, tell):
-    tell({f"i{n}": [("New", 0), (f"Gone{n}", 1)] for n in range(2_000)})
+    """A look at each kind by itself would not end within ``LONGEST``."""
+    tell({f"i{n}": [("New", 0), (f"Gone{n}", 1)] for n in range(5_000)})
     definition = {"id": "order", "initial": "New", "states": {"New": {}}}
-    begin = time.process_time()
     found = questions.conformance(ALL, {1: definition}.get, store=store)
     assert (found.fitting, len(found.deviations), found.deviations[-1].example != "") == (0, 100, True)
-    assert time.process_time() - begin < 3
 
 
 def test_a_comparison_says_what_is_noise(store, tell):
@@ -204,11 +201,10 @@ def test_a_question_that_takes_too_long_is_ended(store, tell, monkeypatch):
     tell({"a": SHORT})
     monkeypatch.setattr(selection, "LONGEST", 0.2)
     heavy = "SELECT sum(hash(a.range + b.range)) FROM range(9999999) a, range({}) b"
-    begin, chosen = time.monotonic(), select(ALL, store)
+    chosen = select(ALL, store)
     for count in (1000, 10):  # a question has one time for all that it asks
         with pytest.raises(BadSearch, match="too long: ask about fewer"):
             chosen.ask(heavy.format(count))
-    assert time.monotonic() - begin < 10
     assert select(ALL, store, is_limited=False).ask(heavy.format(10))
 
 
