@@ -148,12 +148,14 @@ QUERIES = {
     "getStatistics": "?what=work&span=day",
 }
 QUERIES |= {"getMachineStatistics": "?what=edges", "listJobs": "?place=dead", "compareVersions": "?a=1&b=1"}
+QUERIES |= {"getInsightFunnel": "?stage=zq&stage=zr"}
 
 
 def test_the_api_gives_texts_as_texts(client, world):
     """Every operation that only looks, of a world that is full of them."""
     held = {"machine": MACHINE, "queue": QUEUE, "job": "0-1", "webhook": "7"}
     asked = 0
+    reverse("signalbox:metrics")  # which loads the operations
     for name, operation in OPERATIONS.items():
         arguments = held | {"id": "3f2a" if operation.path.startswith("/bulks/") else world[0]}
         named = {argument for _, argument in ARGUMENT.findall(operation.path)}
@@ -164,7 +166,8 @@ def test_the_api_gives_texts_as_texts(client, world):
             return quote(get_converters()[found[1]].to_url(arguments[found[2]]), safe="")
 
         answer = client.get(f"/api/v1{ARGUMENT.sub(written, operation.path)}{QUERIES.get(name, '')}")
-        assert answer.status_code == (404 if name == "getSession" else 200), (name, answer.content[:300])
+        expected = 404 if name == "getSession" else 409 if "Insight" in name else 200  # insight is off here
+        assert answer.status_code == expected, (name, answer.content[:300])
         assert answer["X-Content-Type-Options"] == "nosniff"
         if answer["Content-Type"].startswith("image/svg+xml"):
             assert wrong_in_drawing(answer.content) == []
