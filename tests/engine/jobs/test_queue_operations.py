@@ -47,9 +47,8 @@ def test_a_purge_takes_one_place_away_and_no_other(engine):
     assert engine.purge("door", "work", place="delayed", **WHO) == 3
     assert engine.purge("door", "work", place="dead", **WHO) == 0
     assert list(places(engine, name="door")) == [held.id]
-    assert list(engine.client.scan_iter(match=f"{engine.keys.prefix}*:job:*")) == [
-        engine.keys.partition("door").job(held.id)
-    ]
+    left = set(engine.client.scan_iter(match=f"{engine.keys.prefix}*:job:*"))  # SCAN may name a key twice
+    assert left == {engine.keys.partition("door").job(held.id)}
 
 
 def test_a_purge_that_expects_another_number_does_nothing(engine):
