@@ -23,7 +23,7 @@ from machines.engine.definitions import outline
 from machines.engine.keys import Partition, choose_partition
 from machines.instances.archive.sql import ArchivedRecord, DamagedBody
 from machines.instances.archive.store import Archive, get_archive
-from machines.server_share import ServerShare
+from machines.server_share import ServerShare, Walk
 
 from . import drift
 from .errors import InsightOff, StoreUnavailable
@@ -35,7 +35,6 @@ log = logging.getLogger(__name__)
 
 PAUSE = 5.0
 OFF = 60.0
-SPELL = 1.0  # seconds of one pass; where there is more to read the next one follows at once
 OVERLAP = 2_000  # ms before the mark that are read again, for a server that took over with a clock behind
 SWEEP = 60_000  # ms between two looks at all instances, and more where they are many:
 SWEEP_EACH = 3.6  # ms for each instance, an hour for a million
@@ -54,11 +53,11 @@ class InsightDuty:
         self, engine: Engine, *, store: Store | None = None, share: ServerShare | None = None,
         archive: Archive | None = None, clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self._engine, self._clock = engine, clock
+        self._engine = engine
         self._store, self._archive = store, archive
         self._reader = HistoryReader(engine, share or ServerShare())
         self._database = DatabaseRetry(log, "insight waits: the archive cannot be read: %s")
-        self._walk: Iterator[None] | None = None
+        self._walk = Walk(clock=clock)
         self._is_off = self._is_away = False
 
     def once(self) -> bool:
@@ -71,13 +70,8 @@ class InsightDuty:
             self._is_off = True
             return False
         self._is_off = False
-        walk, self._walk = self._walk or self._pass(store), None
-        until = self._clock() + SPELL
         with self._database.around():
-            for _ in walk:
-                if self._clock() >= until:
-                    self._walk = walk
-                    return True
+            return self._walk.go_on(lambda: self._pass(store))
         return False
 
     def pause(self) -> float:
@@ -110,10 +104,9 @@ class MachineIngestion:
         self._engine, self._reader, self._store, self._machine = engine, reader, store, machine
         self._manifest = store.manifest(machine)
         self._versions: dict[int, VersionFacts] = {}
-        definition = engine.definition(machine)
+        self._definition = definition = engine.definition(machine)
         self._hidden = hidden = engine.sensitive(machine).names
         self._fields = [name for name in definition.get("index") or () if isinstance(name, str) and name not in hidden]
-        self._states = {state.name for state in outline(definition).states}
         self._finals = frozenset(engine.retirement().final_states(machine))
 
     def run(self, archive: Archive) -> Iterator[None]:
@@ -132,7 +125,8 @@ class MachineIngestion:
             yield from self._mark_deleted(partitions)
             self._commit([], [], swept=begun)
         if begun - self._manifest.drifted >= drift.PAUSE:
-            found = drift.measure(self._store, self._machine, self._states)
+            states = {state.name for state in outline(self._definition).states}
+            found = drift.measure(self._store, self._machine, states)
             if found or self._manifest.drifts:
                 self._commit([], [], drifts=found, drifted=begun)
         if self._manifest.steps != before.steps:

@@ -173,14 +173,14 @@ class Store:
 
     def copy(self, machine: str, file: Path) -> int:
         """Copy the steps of a machine, with the id of each instance, into one Parquet file; return how many."""
+        draft = self.folder(machine) / f"copy-{secrets.token_hex(6)}.tmp"
         sql = (
             "COPY (SELECT i.instance, i.created, s.* EXCLUDE (n) FROM {steps} s JOIN {instances} i USING (n) "
-            f"ORDER BY i.n, s.revision) TO {quote(file.name)} ({PARQUET})"
+            f"ORDER BY i.n, s.revision) TO {quote(str(draft))} ({PARQUET})"
         )
-        draft = self.folder(machine) / f"copy-{secrets.token_hex(6)}.tmp"
         with _reporting(file):
             draft.touch(PRIVATE, exist_ok=False)
-            rows = self.ask(machine, sql.replace(quote(file.name), quote(str(draft))))
+            rows = self.ask(machine, sql)
             try:
                 shutil.copyfile(draft, file)
             finally:

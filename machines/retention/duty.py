@@ -24,7 +24,7 @@ from machines.insight.errors import InsightOff, StoreUnavailable
 from machines.insight.store import get_store
 from machines.instances.archive.sql import ArchivedRecord
 from machines.instances.archive.store import Archive, get_archive
-from machines.server_share import ServerShare
+from machines.server_share import ServerShare, Walk
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,6 @@ READ = 100  # instances of one read, and of one call that removes: about 1 ms of
 READ_STEPS = 20_000  # steps that one read may bring, where histories are long
 MAX_STEPS = 100_000  # steps that are gathered for one write to the archive: some 15 MB
 HOLD = 3_600_000  # ms for which what is not archived waits for insight
-SPELL = 1.0  # seconds of one pass; where more is due the next one follows at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +58,19 @@ class RetentionDuty:
         self, engine: Engine, *, pause: float = 30.0, share: ServerShare | None = None, archive: Archive | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self._engine, self._pause, self._clock = engine, pause, clock
+        self._engine, self._pause = engine, pause
         self._share = share or ServerShare()
         self._archive = archive
         self._bounds: dict[str, tuple[str, MachineBounds]] = {}
-        self._walk: Iterator[None] | None = None
+        self._walk = Walk(clock=clock)
         self._database = DatabaseRetry(log, "finished instances stay: the archive cannot be written: %s")
         self.gone = 0
         """Instances that this process has let go."""
 
     def once(self) -> bool:
         """Let go for about a second; return whether more is due."""
-        walk, self._walk = self._walk or self._pass(), None
-        until = self._clock() + SPELL
         with self._database.around():
-            for _ in walk:
-                if self._clock() >= until:
-                    self._walk = walk
-                    return True
+            return self._walk.go_on(self._pass)
         return False
 
     def pause(self) -> float:
