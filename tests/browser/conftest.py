@@ -163,7 +163,8 @@ def log_in(page: Page, name: str, password: str = PASSWORD) -> None:
     page.goto("/accounts/login/")
     page.get_by_label("Username").fill(name)
     page.get_by_label("Password").fill(password)
-    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    with page.expect_navigation():
+        page.get_by_role("main").get_by_role("button", name="Log in").click()
 
 
 def is_live(page: Page) -> None:

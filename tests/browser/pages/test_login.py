@@ -32,6 +32,7 @@ def test_login_leads_back_to_where_one_wanted_to_go(browser, user_of, waiting):
 
 def test_who_logs_out_is_out(page):
     page.locator(".bar").get_by_text("More").click()
-    page.get_by_role("button", name="Log out").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Log out").click()
     page.goto("/queues/")
     expect(page.get_by_label("Username")).to_be_visible()
