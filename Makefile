@@ -28,7 +28,7 @@ test: ## the tests in a few minutes, on a real Valkey that they start; says at i
 	@.ci/venv requirements-dev.txt && exec $(PY) -m pytest $(PARALLEL) --quick $(ARGS)
 
 test-all: ## all tests, the slow kinds too: ARGS="-m browser" for one kind
-	@.ci/venv requirements-dev.txt && exec $(PY) -m pytest $(PARALLEL) $(ARGS)
+	@.ci/venv requirements-dev.txt && exec .ci/test-all $(PY) $(PARALLEL) $(ARGS)
 
 fuzz: ## random input of a seed, until something gives way: ARGS="--kind expressions --count 50000 --seed 7"
 	@.ci/venv requirements-dev.txt && exec $(PY) -m tests.security.fuzz $(ARGS)
