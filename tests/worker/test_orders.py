@@ -26,6 +26,7 @@ def tell(engine, worker, order):
 
 
 def row(engine):
+    eventually(engine.workers, "it has a row, which it may write after it took a job")
     (row,) = engine.workers()
     return row
 
@@ -54,8 +55,7 @@ def test_quiet_it_finishes_what_it_has_and_takes_no_more_until_it_is_to_work_aga
 
 def test_quiet_while_idle_it_leaves_what_comes_to_others(engine, errand):
     with Running(engine, registry_of(run=print), id="w1", block=30):
-        eventually(engine.workers, "it is there")
-        tell(engine, "w1", "quiet")
+        tell(engine, row(engine).id, "quiet")
         eventually(lambda: row(engine).status == "quiet", "its row says so")
         errand("e1")
         with Running(engine, registry_of(run=print), id="w2"):
@@ -66,8 +66,7 @@ def test_quiet_it_looks_only_now_and_then_whether_it_is_to_work(engine, monkeypa
     turn, turns = PollLoop._turn, []
     monkeypatch.setattr(PollLoop, "_turn", lambda loop: turns.append(time.monotonic()) or turn(loop))
     with Running(engine, registry_of(run=print), id="w1"):
-        eventually(engine.workers, "it is there")
-        tell(engine, "w1", "quiet")
+        tell(engine, row(engine).id, "quiet")
         eventually(lambda: row(engine).status == "quiet", "its row says so")
         eventually(lambda: len(turns) > 1, "it has begun to wait")
         turns.clear()
@@ -88,8 +87,7 @@ def test_told_to_stop_it_ends_as_after_a_term(engine, errand):
 
 def test_an_order_is_obeyed_once(engine, errand):
     with Running(engine, registry_of(run=print), id="w1") as worker:
-        eventually(engine.workers, "it is there")
-        tell(engine, "w1", "quiet")
+        tell(engine, row(engine).id, "quiet")
         eventually(lambda: worker.status == "quiet", "it is quiet")
         worker.work()
         eventually(lambda: worker.status == "working", "and was told otherwise here")
