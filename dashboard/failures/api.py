@@ -14,6 +14,7 @@ from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Acting, Body, Items, Ms, Out, Reason, Why
 from dashboard.jobs.queues.api import QUEUE
 from dashboard.jobs.queues.presenters import SearchTerms
+from machines.engine.limits import MAX_DELAY
 from machines.failures import actions as failures
 from machines.failures import queries
 from machines.failures.actions import MAX_RATE, RATE
@@ -60,7 +61,7 @@ class FailureGroups(Out):
 
 class FailureActionOut(Out):
     id: int
-    action: Literal["redrive", "skip", "move", "withdraw"]
+    action: Literal["redrive", "skip", "move", "withdraw", "delay", "reroute"]
     state: Literal["running", "done", "stopped"]
     rate: int = Field(description="max jobs per second")
     total: int
@@ -98,7 +99,9 @@ class RedrivingAny(Redriving):
 
 class ActingOnFound(SearchTerms, Acting):
     place: Literal["ready", "delayed", "dead", "handled"]
-    action: Literal["redrive", "move", "withdraw"]
+    action: Literal["redrive", "move", "withdraw", "delay", "reroute"]
+    delay: int = Field(0, ge=0, le=MAX_DELAY, description="ms from now until which `delay` has the jobs wait")
+    to: str = Field("", max_length=64, description="the queue of the machine to which `reroute` moves the jobs")
     rate: int = Field(RATE, ge=1, le=MAX_RATE, description="max jobs per second")
     expect: int | None = Field(None, ge=0, description="how many jobs the caller found; 409 for another number")
     cursor: str | None = Field(None, description="`next` of a search of these jobs, which the action goes on from")
@@ -168,8 +171,8 @@ def stop_retry(request: HttpRequest, number: int, body: Acting) -> dict[str, Any
 def act_on_jobs(request: HttpRequest, machine: str, queue: str, body: ActingOnFound) -> Status:
     """Act on the jobs that a search finds.
 
-    Make a worker retry (dead), run now (delayed) or withdraw the jobs, at the rate. `GET /errors/retries` has the
-    progress, and stops it. A job that left its place meanwhile is passed over.
+    Make a worker retry (dead), run now (delayed), delay or move (ready and delayed), or withdraw the jobs, at the
+    rate. `GET /errors/retries` has the progress, and stops it. A job that left its place meanwhile is passed over.
     """
     given = body.model_dump()
     offset = request_terms.read_number(f"jobs:{body.place}", given.pop("cursor")) or 0

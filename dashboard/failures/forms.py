@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from django import forms
@@ -11,6 +12,7 @@ from dashboard.jobs.queues.forms import FIGURE, PLAIN, Count, ReasonForm
 from dashboard.shared import list_pages
 from dashboard.shared.list_pages import Terms
 from machines.engine import limits
+from machines.engine.definitions.durations import HINT, parse_duration
 from machines.failures.actions import MAX_RATE, RATE, Selection
 from machines.failures.queries import MAX_PAGE, Listing, list_groups
 from machines.instances.forms import PageForm
@@ -68,6 +70,26 @@ class RedriveForm(ReasonForm):
         label="jobs per second, at most", min_value=1, max_value=MAX_RATE, initial=RATE, widget=forms.TextInput(FIGURE)
     )
     field_order = ("expect", "rate", "reason")
+
+
+class DelayForm(RedriveForm):
+    delay = forms.CharField(label="for", max_length=20, help_text="such as 30m, 2h or 1d, from now on")
+    field_order = ("expect", "delay", "rate", "reason")
+
+    def clean_delay(self) -> int:
+        ms = parse_duration(self.cleaned_data["delay"])
+        if not ms:
+            raise forms.ValidationError(HINT)
+        return ms
+
+
+class RerouteForm(RedriveForm):
+    to = forms.ChoiceField(label="queue")
+    field_order = ("expect", "to", "rate", "reason")
+
+    def __init__(self, *args: Any, queues: Iterable[str], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.fields["to"].choices = [(name, name) for name in queues]  # type: ignore[attr-defined]
 
 
 class SkipForm(RedriveForm):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -18,10 +18,11 @@ from machines.catalog.queries import count_missing
 from machines.engine import errors
 from machines.failures import queries
 from machines.failures.found_jobs import ACTIONS, MAX_CHOSEN, SECONDS, start
+from machines.jobs import queue_actions
 from machines.jobs.search import find_jobs
 from machines.people.actor import Actor
 
-from .forms import RedriveForm
+from .forms import DelayForm, RedriveForm, RerouteForm
 
 SAMPLES = 10
 PAST_ALL = 10**9  # where a search reads nothing: what follows the progress alone needs no jobs
@@ -35,12 +36,13 @@ def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
         raise Http404("Unknown job state.")
     links = ListLinks("queue-search", machine, queue, place=place, after=search.after, **search.given)
     actor, figures = Actor.of(request), read_figures(Actor.of(request), machine, queue)
-    turned, status = None, 200
+    turned, status, others = None, 200, sorted(queue_actions.stats(actor, machine).keys() - {queue})
+    names = [name for name in ACTIONS[place] if others or name != "reroute"]
     if request.method == "POST":
         name = request.POST.get("action", "")
-        if name not in ACTIONS[place]:
+        if name not in names:
             raise Http404("Unknown action.")
-        act = _make_action(links.url(), name, 0, request.POST)
+        act = _make_action(links.url(), name, 0, others, request.POST)
         turned = presenters.make_failure(act)
         if act.form.is_valid():
             try:
@@ -69,14 +71,17 @@ def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
         "count": count,
         "samples": hits.jobs[:SAMPLES],
         "turned": turned,
-        "acts": [_make_action(links.url(), name, count) for name in ACTIONS[place]] if count else [],
+        "acts": [_make_action(links.url(), name, count, others) for name in names] if count else [],
         "actions": [one for one in running if (one.terms.get("machine"), one.terms.get("queue")) == (machine, queue)],
     }
     return render_page(request, "signalbox/queues/search.html", context, status=status)
 
 
-def _make_action(url: str, name: str, count: int, sent: Mapping[str, Any] | None = None) -> Action:
+def _make_action(
+    url: str, name: str, count: int, others: Iterable[str], sent: Mapping[str, Any] | None = None
+) -> Action:
     label, about = JOB_ACTIONS[name]
-    form = RedriveForm(sent, id=name, initial={"expect": count})
+    kind, more = {"delay": (DelayForm, {}), "reroute": (RerouteForm, {"queues": others})}.get(name, (RedriveForm, {}))
+    form = kind(sent, id=name, initial={"expect": count}, **more)
     text = f"{label} {count:,} job{'' if count == 1 else 's'}" if count else label
     return Action(name, text, about, url, form, name, name == "withdraw", (("action", name),))

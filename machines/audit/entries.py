@@ -46,7 +46,7 @@ ACTIONS = (
     "version.policy",
     "machine.export", "machine.import", "machine.repartition", "machine.erase", "machine.migrate", "machine.reconcile",
     "queue.pause", "queue.resume", "queue.limit", "queue.purge", "queue.redrive",
-    "job.redrive", "job.withdraw", "job.move",
+    "job.redrive", "job.withdraw", "job.move", "job.delay", "job.reroute",
     "worker.quiet", "worker.work", "worker.stop",
     "bulk.start", "bulk.run", "bulk.pause", "bulk.resume", "bulk.stop", "bulk.remove", "bulk.rate",
     "run.retry", "run.remove",

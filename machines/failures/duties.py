@@ -168,7 +168,9 @@ class PacedActions:
         if job.place != place or make_stamp(job) != chosen:
             return False
         if action.action == "withdraw":
-            return self._engine.withdraw(machine, job, place=place, **_list_options(action))
+            return self._engine.withdraw(machine, job, unchanged=True, **_list_options(action))
+        if to := action.terms.get("to"):
+            return self._engine.reschedule(machine, job, unchanged=True, **to, **_list_options(action))
         move = self._engine.redrive if action.action == "redrive" else self._engine.move_now
         return move(machine, queue, job, **_list_options(action)) > 0
 

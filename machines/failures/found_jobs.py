@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Container
+from typing import Any
 
+from machines.connections import get_engine
 from machines.engine import BadInput, Job, LookupFailed, Miscounted
+from machines.engine.limits import MAX_DELAY
 from machines.jobs import queue_actions
 from machines.jobs.actions import REPAIR
 from machines.jobs.search import JobTerms, find_jobs
@@ -17,8 +21,8 @@ from .models import FailureAction
 MAX_CHOSEN = 10_000  # jobs of one action
 SECONDS = 4.0  # of its search, and of the search of its preview
 ACTIONS = {
-    "ready": ("withdraw",),
-    "delayed": ("move", "withdraw"),
+    "ready": ("delay", "reroute", "withdraw"),
+    "delayed": ("move", "delay", "reroute", "withdraw"),
     "dead": ("redrive", "withdraw"),
     "handled": ("withdraw",),
 }
@@ -32,19 +36,23 @@ def make_stamp(job: Job) -> str:
 
 def start(
     actor: Actor, machine: str, queue: str, terms: JobTerms, *, place: str, action: str, reason: str, rate: int = RATE,
-    expect: int | None = None, offset: int = 0,
+    expect: int | None = None, offset: int = 0, delay: int = 0, to: str = "",
 ) -> FailureAction:  # fmt: skip
     """Do ``action`` to the jobs that the search finds now, after ``offset`` others, ``rate`` a second at most.
-    ``expect``: how many the actor saw. Raises Forbidden, LookupFailed, BadInput, Miscounted."""
+    ``expect``: how many the actor saw; ``delay``: ms from now until which "delay" has them wait; ``to``: the queue to
+    which "reroute" moves them. Raises Forbidden, LookupFailed, BadInput, Miscounted."""
     about = {"machine": machine, "queue": queue, "reason": reason}
     with actor.records(f"job.{action}", **about) as entry:
         entry.note(place=place, rate=rate)
         actor.demand("operate", machine)
         check_reason(reason)
-        if queue not in queue_actions.stats(actor, machine):
+        queues = queue_actions.stats(actor, machine)
+        if queue not in queues:
             raise LookupFailed(f"machine {machine!r} has no queue {queue!r}")
         if action not in ACTIONS.get(place, ()):
             raise BadInput(f"a job that is {place} cannot be changed so")
+        where = _choose_target(action, queue, queues, delay, to)
+        entry.note(**where)
         if isinstance(rate, bool) or not 1 <= rate <= MAX_RATE:
             raise BadInput(f"a rate is 1 to {MAX_RATE} jobs a second")
         limits.spend_rate(actor, f"job.{action}", **about)
@@ -58,9 +66,22 @@ def start(
             now = int(time.time() * 1000)
             made = FailureAction(
                 action=action, actor=actor.name, person=actor.is_person, reason=reason, rate=rate, started=now,
-                terms={"machine": machine, "queue": queue, "place": place}, machines=[machine],
+                terms={"machine": machine, "queue": queue, "place": place, "to": where}, machines=[machine],
                 jobs=[make_stamp(job) for job in found], updated=now - 1000,
             )  # fmt: skip
             made.save()
         entry.note(count=len(found))
         return made
+
+
+def _choose_target(action: str, queue: str, queues: Container[str], delay: int, to: str) -> dict[str, Any]:
+    """Return until when, or to which queue, an action moves jobs, as ``Engine.reschedule`` takes it."""
+    if action == "delay":
+        if not 0 < delay <= MAX_DELAY:
+            raise BadInput("a delay is longer than nothing, and ten years at most")
+        return {"until": get_engine().read_clock() + delay}
+    if action == "reroute":
+        if to == queue or to not in queues:
+            raise BadInput("jobs move to another queue that the machine has")
+        return {"queue": to}
+    return {}

@@ -151,7 +151,11 @@ class FailureAction(models.Model):
         STOPPED = "stopped", "stopped"
 
     group = models.ForeignKey(FailureGroup, on_delete=models.CASCADE, related_name="actions", null=True, blank=True)
-    action = models.CharField(max_length=10, choices=[(name, name) for name in ("redrive", "skip", "move", "withdraw")])
+    ACTIONS = {
+        "redrive": "Retry", "skip": "Skip", "move": "Run now", "withdraw": "Withdraw", "delay": "Delay",
+        "reroute": "Move to another queue",
+    }  # fmt: skip
+    action = models.CharField(max_length=10, choices=list(ACTIONS.items()))
     state = models.CharField(max_length=8, choices=State.choices, default=State.RUNNING)
     actor = models.CharField(max_length=150)
     person = models.BooleanField(default=True, help_text="whether rules for people hold")

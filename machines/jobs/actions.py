@@ -10,7 +10,7 @@ from machines.people import rules
 from machines.people.actor import Actor
 from machines.people.errors import NotMoved
 
-REPAIR = {"redrive": "retry", "move": "retry", "withdraw": "cancel"}
+REPAIR = {"redrive": "retry", "move": "retry", "delay": "retry", "reroute": "retry", "withdraw": "cancel"}
 """action -> the repair that does the same, named from the instance."""
 UNMOVED = {
     "redrive": "It is not dead any more, or another job with its unique key is open.",

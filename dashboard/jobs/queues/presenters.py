@@ -146,6 +146,8 @@ def list_group_actions(of: QueueActions) -> list[Action]:
 JOB_ACTIONS = {
     "redrive": ("Retry", "The job becomes ready again, with its attempts reset."),
     "move": ("Run now", "The job becomes ready immediately."),
+    "delay": ("Delay", "The jobs wait until then, and are ready afterwards."),
+    "reroute": ("Move", "The jobs move to the other queue, with their state and attempts."),
     "withdraw": (
         "Withdraw",
         "Removes the job permanently. Its instance receives error.invoke with the kind Withdrawn; a worker that"

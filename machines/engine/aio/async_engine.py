@@ -568,11 +568,30 @@ class AsyncEngine(AsyncCalls):
         """Make one delayed job, or all of a queue, ready at once; return how many moved."""
         return await self._call(Engine.move_now, machine, queue, job, **options)
 
-    async def withdraw(self, machine: str, job: Job | str, *, place: str = "", **options: Unpack[QueueOptions]) -> bool:
-        """Withdraw one job, wherever it is or only in ``place``; return whether it was there. Its instance gets
-        ``error.invoke.<id>``, kind "Withdrawn"; a worker that runs it learns of it with its next heartbeat. Raises
-        LookupFailed."""
-        return await self._call(Engine.withdraw, machine, job, place=place, **options)
+    async def reschedule(
+        self,
+        machine: str,
+        job: Job | str,
+        *,
+        until: int | None = None,
+        queue: str = "",
+        unchanged: bool = False,
+        **options: Unpack[QueueOptions],
+    ) -> bool:
+        """Have a ready or delayed job wait until a time (ms since the epoch), or move it to another queue; return
+        whether it moved. It stays when another open job of that queue has its unique key. ``unchanged``: as of
+        ``withdraw``."""
+        return await self._call(
+            Engine.reschedule, machine, job, until=until, queue=queue, unchanged=unchanged, **options
+        )
+
+    async def withdraw(
+        self, machine: str, job: Job | str, *, unchanged: bool = False, **options: Unpack[QueueOptions]
+    ) -> bool:
+        """Withdraw one job, wherever it is; return whether it was there. ``unchanged``: only while it is where the
+        record says, since then. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that runs it learns
+        of it with its next heartbeat. Raises LookupFailed."""
+        return await self._call(Engine.withdraw, machine, job, unchanged=unchanged, **options)
 
     async def mend(self, machine: str, *, now: int | None = None) -> MendReport:
         """Put every job where its hash says it is, after keys were damaged from outside; return what was repaired.

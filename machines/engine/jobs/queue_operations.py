@@ -188,16 +188,42 @@ class JobMethods(BatchMethods):
             left -= seen
         return moved
 
-    def withdraw(self, machine: str, job: Job | str, *, place: str = "", **options: Unpack[QueueOptions]) -> bool:
-        """Withdraw one job, wherever it is or only in ``place``; return whether it was there. Its instance gets
-        ``error.invoke.<id>``, kind "Withdrawn"; a worker that runs it learns of it with its next heartbeat. Raises
-        LookupFailed."""
-        check_place(place or PLACES[0], PLACES)
+    def reschedule(
+        self,
+        machine: str,
+        job: Job | str,
+        *,
+        until: int | None = None,
+        queue: str = "",
+        unchanged: bool = False,
+        **options: Unpack[QueueOptions],
+    ) -> bool:
+        """Have a ready or delayed job wait until a time (ms since the epoch), or move it to another queue; return
+        whether it moved. It stays when another open job of that queue has its unique key. ``unchanged``: as of
+        ``withdraw``."""
+        if queue:
+            arguments.check_queue(queue)
+        if until is None and not queue:
+            raise BadInput("give a time until which the job waits, or a queue")
         id = get_job_id(job)
+        who, rights = _encode_options(**options)
+        partition = self._find_job_partition(machine, id)
+        words: Words = (id, arguments.encode_whole("until", until), _describe_place(job) if unchanged else "", queue)
+        reply = self._call_queue("sb_reschedule", partition, *words, *who, *rights, machine=machine)
+        return int(reply[1]) > 0
+
+    def withdraw(
+        self, machine: str, job: Job | str, *, unchanged: bool = False, **options: Unpack[QueueOptions]
+    ) -> bool:
+        """Withdraw one job, wherever it is; return whether it was there. ``unchanged``: only while it is where the
+        record says, since then. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that runs it learns
+        of it with its next heartbeat. Raises LookupFailed."""
+        id = get_job_id(job)
+        seen = _describe_place(job) if unchanged else ""
         found = self.job(machine, id)
         who, rights = _encode_options(**options)
         partition = self._find_job_partition(machine, id)
-        words = *who, "", *(rights or ("",)), "", place
+        words = *who, "", *(rights or ("",)), "", seen
         reply = self._caller.call("sb_purge", partition.root, found.queue, "job", id, *words)
         if reply[0] != Status.OK:
             self.job(machine, id)  # raises when it went meanwhile
@@ -256,6 +282,13 @@ class JobMethods(BatchMethods):
         return reply
 
 
+def _describe_place(job: Job | str) -> str:
+    """Return where a job was when it was read, and since when, as ``sb_reschedule`` takes it."""
+    if isinstance(job, str):
+        raise BadInput("unchanged needs the record of the job")
+    return f"{job.place} {job.finished or job.due}"
+
+
 def _encode_options(
     *, actor: str, reason: str, now: int | None = None, permit: Permit | None = None
 ) -> tuple[tuple[str, str, str], Words]:
@@ -304,8 +337,8 @@ def _build_stats(queue: str, parts: Sequence[Mapping[str, Any]]) -> QueueStats:
         depth=depth,
         oldest=min(waiting, default=None),
         held=sum(int(row.get("held", 0)) for row in rows),
-        # Every job that ever came is still there, or has left in one of these three ways.
-        enqueued=sum(depth.values()) + completed + withdrawn + purged,
+        # Every job that ever came is still there, or has left in one of these four ways.
+        enqueued=sum(depth.values()) + completed + withdrawn + purged + counters.get("moved", 0),
         taken=sum(waits.values()),
         completed=completed,
         failed=counters.get("failed", 0),

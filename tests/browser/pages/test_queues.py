@@ -220,3 +220,24 @@ def test_found_jobs_are_acted_on_together(supervisor, engine, dead):
     PacedActions(engine).look()
     expect(page.locator("[data-region=progress]")).to_contain_text("3 of 3 of start", timeout=20_000)
     assert engine.stats(dead)["start"].depth["ready"] == 3
+
+
+def test_found_jobs_are_moved_to_another_queue_after_a_preview(supervisor, engine, dead):
+    page = supervisor
+    for number in range(3):
+        engine.enqueue(dead, "start", {"order": number}, queue="start", group="acme")
+    engine.enqueue(dead, "start", queue="spare")
+    page.goto(f"{QUEUE}?place=ready&group=acme")
+    page.get_by_role("link", name="Act on all found…").click()
+    expect(page.get_by_role("heading", name="3 ready jobs found")).to_be_visible()
+    form = page.get_by_role("region", name="Move 3 jobs")
+    form.get_by_label("queue").select_option("spare")
+    form.get_by_label("reason").fill("start is full")
+    form.get_by_role("button", name="Move 3 jobs").click()
+    expect(page.get_by_text("Started: 3 jobs, at most 20 a second")).to_be_visible()
+    now = FailureAction.objects.get().started
+    for second in range(1, 4):
+        PacedActions(engine).look(now + second * 1000)
+    assert engine.queues(dead)["spare"]["ready"] == 4
+    expect(page.get_by_text("Move to another queue: spare")).to_be_visible()
+    expect(page.get_by_text("3 moved")).to_be_visible()

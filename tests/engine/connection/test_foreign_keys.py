@@ -82,6 +82,8 @@ CALLS = {
     "purge": lambda e: e.purge("m", "work", place="dead", actor="a", reason="r", now=NOW),
     "redrive": lambda e: e.redrive("m", "work", e.job_of["e"], actor="a", reason="r", now=NOW, force=True),
     "move now": lambda e: e.move_now("m", "work", e.job_of["d"], actor="a", reason="r", now=NOW),
+    "delay": lambda e: e.reschedule("m", e.job_of["d"], until=LATER, actor="a", reason="r", now=NOW),
+    "move to a queue": lambda e: e.reschedule("m", e.job_of["d"], queue="mail", actor="a", reason="r", now=NOW),
     "pause": lambda e: e.pause("m", "work", actor="a", reason="r", now=NOW),
     "limit": lambda e: e.limit("m", "work", concurrency=5, rate="5/s"),
 }

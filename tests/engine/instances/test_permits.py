@@ -271,6 +271,7 @@ def test_actions_on_jobs_are_held_to_what_the_instance_asks_for(engine):
         for call in (
             lambda: engine.withdraw("m", job, permit=ANYONE, **WHO),
             lambda: engine.move_now("m", "work", job, permit=ANYONE, **WHO),
+            lambda: engine.reschedule("m", job, queue="other", permit=ANYONE, **WHO),
             lambda: engine.purge("m", "work", place="delayed", permit=ANYONE, **WHO),
         ):
             with pytest.raises(NeedsApproval) as caught:

@@ -173,6 +173,16 @@ class Queue(RuleBasedStateMachine):
     def move_now(self):
         assert self.engine.move_now("m", "work", now=self.later(), **WHO) == self.model.move_now()
 
+    @precondition(lambda self: self.model.jobs)
+    @rule(data=st.data(), delay=DELAYS)
+    def delay(self, data, delay):
+        job = self.model.jobs[data.draw(st.sampled_from(sorted(self.model.jobs)))]
+        now = self.later()
+        moved = self.engine.reschedule("m", job.id, until=now + delay, now=now, **WHO)
+        assert moved == (job.place in ("ready", "delayed"))
+        if moved:
+            job.place, job.due = "delayed", now + delay
+
     @rule(place=st.sampled_from(["ready", "delayed", "dead"]), off=st.sampled_from([0, 0, 0, 1]))
     def purge(self, place, off):
         there = self.model.within(place)

@@ -154,14 +154,16 @@ def test_delayed_jobs_run_at_once(engine):
     assert engine.move_now("door", "work", "0-2", **WHO) == 0
 
 
-def test_a_job_is_withdrawn_in_a_place_alone(engine):
-    put(engine, 2)
-    (job,) = engine.take("door", "work", "w", now=NOW)
+def test_a_job_is_withdrawn_where_it_was_seen_alone(engine):
+    put(engine, 2, delay=1000)
+    seen = engine.job("door", "0-1")
+    (job,) = engine.take("door", "work", "w", now=NOW + 1000, count=1)
+    engine.fail(job, "no", now=NOW + 1000)
     with unchanged(engine):
-        assert not engine.withdraw("door", job, place="ready", **WHO)
+        assert not engine.withdraw("door", seen, unchanged=True, **WHO), "it is delayed anew"
         with pytest.raises(BadInput):
-            engine.withdraw("door", job, place="gone", **WHO)
-    assert engine.withdraw("door", job, place="leased", **WHO)
+            engine.withdraw("door", "0-1", unchanged=True, **WHO)
+    assert engine.withdraw("door", engine.job("door", "0-1"), unchanged=True, **WHO)
     assert engine.withdraw("door", "0-2", **WHO)
     assert not any(engine.stats("door")["work"].depth.values())
 

@@ -174,3 +174,61 @@ def test_the_api_starts_the_same(as_, yard):
     assert (answer.status_code, answer.json()["total"]) == (201, 3)
     run(yard)
     assert depth(yard) == (0, 2, 0)
+
+
+@pytest.fixture
+def two_queues(yard):
+    yard.enqueue("door", "work", queue="spare")
+    return yard
+
+
+def test_found_jobs_are_delayed_and_moved_to_another_queue(as_, two_queues):
+    client, ready = as_("supervisor"), ACT.replace("delayed", "ready")
+    client.post(ACT, FORM)
+    run(two_queues)
+    assert len(read(client.get(ready)).one("select", name="to").all("option")) == 1
+    assert client.post(ready, FORM | {"action": "delay", "delay": "2h"}).status_code == 302
+    before = two_queues.read_clock()
+    run(two_queues)
+    assert depth(two_queues) == (0, 5, 0)
+    due = [job.due for job in two_queues.jobs("door", "work", place="delayed") if job.group == "acme"]
+    assert len(set(due)) == 1
+    assert 0 <= before + 7_200_000 - due[0] < 60_000
+    assert client.post(ACT, FORM | {"action": "reroute", "to": "spare"}).status_code == 302
+    run(two_queues)
+    assert depth(two_queues) == (0, 2, 0)
+    assert {job.group for job in two_queues.jobs("door", "spare", place="delayed")} == {"acme"}
+    progress = read(client.get(ACT)).one("div", data_region="progress").text
+    assert "Move to another queue: spare" in progress
+    details = {row.action: row.detail for row in AuditEntry.objects.filter(action__in=("job.delay", "job.reroute"))}
+    assert (details["job.delay"]["until"], details["job.reroute"]["queue"]) == (due[0], "spare")
+
+
+def test_a_pass_that_is_killed_moves_no_job_twice(as_, two_queues, monkeypatch):
+    as_("supervisor").post(ACT, FORM | {"action": "reroute", "to": "spare"})
+    note = PacedActions._note
+    monkeypatch.setattr(PacedActions, "_note", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run(two_queues)
+    monkeypatch.setattr(PacedActions, "_note", staticmethod(note))
+    run(two_queues)
+    action = FailureAction.objects.get()
+    assert (action.state, action.done + action.passed, depth(two_queues)) == ("done", 3, (0, 2, 0))
+    assert len(two_queues.jobs("door", "spare", place="delayed")) == 3
+
+
+def test_a_target_that_does_not_fit_is_refused(as_, two_queues):
+    client = as_("supervisor")
+    for sent in ({"action": "delay", "delay": "soon"}, {"action": "reroute", "to": "nowhere"}):
+        assert client.post(ACT, FORM | sent).status_code == 400
+    body = {"place": "delayed", "reason": "a test"}
+    for more in ({"action": "delay"}, {"action": "reroute", "to": "work"}, {"action": "reroute", "to": "nowhere"}):
+        answer = client.post("/api/v1/machines/door/queues/work/act", body | more, content_type="application/json")
+        assert answer.status_code == 400
+    assert not FailureAction.objects.exists()
+    answer = client.post(
+        "/api/v1/machines/door/queues/work/act",
+        body | {"action": "delay", "delay": 5000},
+        content_type="application/json",
+    )
+    assert (answer.status_code, answer.json()["action"]) == (201, "delay")

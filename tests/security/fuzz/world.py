@@ -168,6 +168,7 @@ CALLS: dict[str, tuple[str, list[str]]] = {
             f'[[1,{NOW},"(create)","Idle","",0,0,0,{{"n":1}}],[2,{NOW},"go","Busy","t1","ann",0,{{"t":"x"}},0]]',
         ],
     ),
+    "sb_reschedule": (B, ["0-1", AT, "ready 1", "mail", "ann", "why", AT, PERMIT]),
     "sb_reset": (B, ["b", "", "", "ann", "why", AT, "key", "", PERMIT]),
     "sb_resume": (B, ["f", "", "ann", "why", AT, "fire", "", PERMIT]),
     "sb_retire": (B, ["ann", "why", "a", "1", AT, "unpacked"]),

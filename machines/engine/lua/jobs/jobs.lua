@@ -317,6 +317,41 @@ function jobs.postpone(root, job, row, from, now, due, ...)
     due_times.note(root, due, now)
 end
 
+-- Tells whether a job is still where a caller saw it. `seen`: its place and when it came there, or '' for anywhere.
+function jobs.is_as_seen(row, seen)
+    local place, since = string.match(seen, '^(%l+) (%d+)$')
+    return seen == '' or row.place == place and tonumber(row.finished or row.due or row.created) == tonumber(since)
+end
+
+-- Moves a ready or delayed job to a queue, which may be its own; `due`: until when it waits there, nil to leave that as it is.
+-- Tells whether it moved: not when another open job of the queue has its unique key.
+function jobs.reschedule(root, job, row, queue, due, now)
+    local before, is_other = row.queue, row.queue ~= queue
+    if is_other and row.unique and jobs.find_holder(root, queue, row.unique) then return false end
+    local place, key = due and 'delayed' or row.place, keys.job(root, job)
+    jobs.check_place(root, queue, place)
+    redis.call('SADD', keys.queues(root), queue)
+    local score = due or row.due
+    if place == 'ready' then
+        score = ready_order.compute_score(root, queue, job, row, (tonumber(row.attempt) or 0) > 0)
+    end
+    redis.call('ZADD', places[place](root, queue), score, job)
+    if row.place == 'ready' then
+        jobs.leave_group(root, job, row, 'ready')
+        ready_order.give_back(root, before, row)
+    end
+    if is_other or place ~= row.place then redis.pcall('ZREM', places[row.place](root, before), job) end
+    redis.call('HSET', key, 'place', place, 'queue', queue)
+    if due then redis.call('HSET', key, 'due', due) end
+    if is_other and row.unique then
+        redis.call('SET', keys.unique(root, queue, row.unique), job)
+        free_unique_key(root, before, row.unique, job)
+    end
+    if is_other then queue_counters.increment(root, before, 'moved') end
+    if place == 'ready' then jobs.ring_bell(root, queue) else due_times.note(root, tonumber(score), now) end
+    return true
+end
+
 -- Removes the oldest of the dead or handled jobs beyond the most that a queue keeps.
 local function cap(root, queue, place)
     local key = places[place](root, queue)

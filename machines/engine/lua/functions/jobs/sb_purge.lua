@@ -5,7 +5,7 @@
 -- ARGV:    1 queue ('' with a job) · 2 ready | delayed | dead | handled | job · 3 how many (1..500), or the job's id · 4
 --          actor · 5 reason · 6 now (ms, or '') · 7 text for the log, or '' for no entry · 8 permit (as sb_fire: deleting a
 --          job that an instance waits for is the repair cancel) · 9 ms: only dead or handled jobs that died at or before, or
---          '' · 10 the only place of the job, or ''
+--          '' · 10 as 3 of sb_reschedule
 -- Returns: {OK, deleted, left in that place} · {BADARG, why} · {FAULT, why} when the first could not be deleted · {APPROVAL,
 --          ...} as sb_fire, when the first needs an approval
 -- Notifies: <root>:pulse
@@ -68,8 +68,8 @@ return function(KEYS, ARGV)
     local approval = { ARGV[8] or '', actor }
     redis.call('XLEN', keys.log(root)) -- throws before the first deletion
     if place == 'job' then
-        local row = (ARGV[10] or '') ~= '' and jobs.read(root, ARGV[3])
-        if row and row.place ~= ARGV[10] then return { replies.OK, 0, 0 } end
+        local row = jobs.read(root, ARGV[3])
+        if row and not jobs.is_as_seen(row, ARGV[10] or '') then return { replies.OK, 0, 0 } end
         why, refusal = delete_job(root, ARGV[3], now, 'withdrawn', approval)
         if not why then gone = 1 end
     else
