@@ -88,7 +88,8 @@ def test_a_click_on_the_diagram_narrows_the_list_and_a_view_of_it_is_kept(as_, e
     expect(rows).to_have_count(1)
     page.locator("summary", has_text="Find").click()
     page.get_by_label("Name of the view").fill("those who wait")
-    page.get_by_role("button", name="Save view").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Save view").click()
     page.goto("/account/")
     page.get_by_role("link", name="those who wait").click()
     expect(page).to_have_url(re.compile(r"/machines/activation/\?state=Waiting"))

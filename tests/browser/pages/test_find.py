@@ -49,7 +49,8 @@ def test_figures_follow_a_search_and_views_are_kept(page, engine, activation):
         expect(place).to_have_text("3")
     expect(page.locator(".facts [data-total]")).to_have_text("5")
     page.get_by_label("Name of the view").fill("anna's")
-    page.get_by_role("button", name="Save view").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Save view").click()
     page.goto("/machines/activation/")
     page.locator(".narrower summary").first.click()
     page.get_by_role("link", name="anna's").click()

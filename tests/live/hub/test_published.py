@@ -75,7 +75,7 @@ def test_whoever_publishes_tells_it_on_the_bus(engine: Engine, prefix: str) -> N
     with Bus(engine.client, prefix).subscribe(DEFINITIONS) as heard:
         for version, definition in ((1, door()), (2, door() | {"description": "other words"}), (1, door())):
             engine.publish(definition, version=version)
-            assert heard.get(5) == Message(DEFINITIONS, {"machine": "door", "version": version})
+            assert heard.get(60) == Message(DEFINITIONS, {"machine": "door", "version": version})
     assert Keys(prefix).news not in set(engine.client.scan_iter(match=f"{prefix}*"))  # no worker, no bell
 
 
