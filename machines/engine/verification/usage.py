@@ -67,6 +67,15 @@ class Usage:
         self.blurred: set[str] = set()  # fields that take any number of values
         self._learn()
 
+    def list_free_fields(self) -> list[str]:
+        """List the fields that no action writes and that decide: the creation may give them other values than the
+        declared ones."""
+        return [
+            field.name
+            for field in self.machine.fields.values()
+            if field.initial is not MISSING and field.name in self.relevant and field.name not in self.written
+        ]
+
     # Relevance
 
     def _find_relevant(self) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from machines.engine.connection.calls import Caller
 from machines.engine.definitions import CompiledDefinition
-from machines.engine.definitions.model import MISSING, Machine
+from machines.engine.definitions.model import Machine
 from machines.engine.definitions.program import name_types
 from machines.engine.definitions.reading.document import read_sound_machine
 from machines.engine.publishing.machine_meta import read_encrypted_fields
@@ -55,7 +55,7 @@ class Verifier:
         """Return the findings: those that were found first, then what was not decided, then what was proven."""
         found = self._judge(budget, seconds)
         is_dead = any(one.verdict == FOUND and one.code in BY_DATA for one in found)
-        if is_dead and (free := self._list_free_fields()):
+        if is_dead and (free := self._usage.list_free_fields()):
             self._prepare(free)
             freer = self._judge(budget, seconds)
             found = [one for one in found if one.code not in BY_DATA] + [one for one in freer if one.code in BY_DATA]
@@ -64,7 +64,7 @@ class Verifier:
 
     def _judge(self, budget: int, seconds: float) -> list[VerificationFinding]:
         self._walk.explore(budget, seconds)
-        if not self._can_happen() and (free := self._list_free_fields()):
+        if not self._can_happen() and (free := self._usage.list_free_fields()):
             self._prepare(free)
             self._walk.explore(budget, seconds)
         self._doubt_failed_steps()
@@ -91,17 +91,6 @@ class Verifier:
     def _can_happen(self) -> bool:
         """Return whether anything happened with the declared values."""
         return any(edge.outcome in ("taken", "failed") for node in self._walk.nodes for edge in node.edges)
-
-    def _list_free_fields(self) -> list[str]:
-        """List the fields that no action writes and that decide: the creation may give them other values than the
-        declared ones."""
-        return [
-            field.name
-            for field in self._machine.fields.values()
-            if field.initial is not MISSING
-            and field.name in self._usage.relevant
-            and field.name not in self._usage.written
-        ]
 
     def _doubt_failed_steps(self) -> None:
         """Doubt the values tried where a step failed with each of them: with others it may not."""

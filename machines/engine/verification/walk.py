@@ -215,7 +215,7 @@ class Alphabet:
     def __init__(self, machine: Machine, usage: Usage, known: Sequence[str]) -> None:
         self._machine, self._usage = machine, usage
         self.doubts: list[str] = []
-        self.events = [
+        self.events: list[dict[str, Any]] = [
             {"event": name, "payload": payload}
             for name in [*known, *_invent_events(machine, known)]
             for payload in self._list_payloads(name)

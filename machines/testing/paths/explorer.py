@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from machines.engine import SignalboxError
-from machines.engine.definitions import Outline, TransitionOutline
+from machines.engine.definitions import CompiledDefinition, TransitionOutline
 from machines.engine.definitions.outline import is_match
 from machines.testing.job_runner import Impossible
 from machines.testing.scenarios.document import Given, When
 from machines.testing.scenarios.runner import Sandbox
 
-from .candidates import list_candidates, list_starts
+from .candidates import Choices, list_candidates
 
 MOST_STEPS = 4000  # tries of one exploration
 MOST_SECONDS = 30.0
@@ -67,13 +67,13 @@ class Graph:
 
 
 class Explorer:
-    """Explores one machine. ``outlines``: of it and of those that it talks to, which are published as well."""
+    """Explores one machine. ``definitions``: of it and of those that it talks to, which are published as well."""
 
     def __init__(
         self,
         sandbox: Sandbox,
         machine: str,
-        outlines: Mapping[str, Outline],
+        definitions: Mapping[str, CompiledDefinition],
         *,
         most_steps: int = MOST_STEPS,
         most_seconds: float = MOST_SECONDS,
@@ -81,20 +81,21 @@ class Explorer:
         self.graph = Graph()
         self._sandbox = sandbox
         self._machine = machine
-        self._outlines = outlines
+        self._choices = {name: Choices(compiled) for name, compiled in definitions.items()}
+        self._outline = definitions[machine].outline
         self._most_steps = most_steps
         self._deadline = time.monotonic() + most_seconds
         self._variants: Counter[tuple[str, ...]] = Counter()
         sandbox.kit.start_clock(BEGIN)
-        states = outlines[machine].states
+        states = self._outline.states
         self._remembering = [state.parent for state in states if state.type == "history" and state.parent]
         self._memory: dict[str, list[str]] = {}
-        self._wanted = {one.id for state in outlines[machine].states for one in state.transitions}
+        self._wanted = {one.id for state in self._outline.states for one in state.transitions}
 
     def explore(self, *, thorough: bool = False) -> Graph:
         """Explore until every transition was taken, with ``thorough`` until nothing is left to try, or the limits are
         reached."""
-        starts = deque(list_starts(self._outlines[self._machine]))
+        starts = deque(self._choices[self._machine].starts)
         here = self._begin(starts.popleft())
         while not self._is_over() and (thorough or not self._wanted <= self.graph.taken.keys()):
             plan = self._plan(here)
@@ -126,8 +127,7 @@ class Explorer:
     def _find_promising(self, node: Node) -> When | None:
         if not node.untried:
             return None
-        outline = self._outlines[self._machine]
-        states = {state.name: state for leaf in node.configuration for state in outline.lineage(leaf)}
+        states = {state.name: state for leaf in node.configuration for state in self._outline.lineage(leaf)}
         wanted = [one for state in states.values() for one in state.transitions if one.id not in self.graph.taken]
         return next((when for when in node.untried if any(_may_take(when, one) for one in wanted)), None)
 
@@ -193,7 +193,7 @@ class Explorer:
 
     def _count(self, node: Node, when: When) -> None:
         if when.kind == "event" and not when.machine:
-            states = {one.name for leaf in node.configuration for one in self._outlines[self._machine].lineage(leaf)}
+            states = {one.name for leaf in node.configuration for one in self._outline.lineage(leaf)}
             for state in states:
                 self.graph.tried[state, when.name] += 1
 
@@ -205,7 +205,7 @@ class Explorer:
             configuration = tuple(instance.configuration)
             self._variants[configuration] += 1
             few = new or self._variants[configuration] <= MOST_VARIANTS
-            untried = list_candidates(self._sandbox, self._outlines) if few else []
+            untried = list_candidates(self._sandbox, self._choices) if few else []
             self.graph.nodes[key] = Node(key, configuration, deque(untried))
         return key
 
@@ -214,15 +214,17 @@ class Explorer:
         remembered by history states."""
         now = self._sandbox.kit.now
         parts = []
-        for machine in self._outlines:
+        for machine, choices in self._choices.items():
             own = machine == self._machine
             for instance in [self._sandbox.read()] if own else self._sandbox.find_instances(machine):
                 timers = sorted((timer.event, timer.due - now) for timer in instance.timers)
-                parts.append([machine, instance.configuration, _blur(instance.data, now), timers])
+                parts.append(
+                    [machine, instance.configuration, _blur(choices.select_relevant(instance.data), now), timers]
+                )
         waiting = [job for job in self._sandbox.list_waiting() if job.invoke]
         leaves = self._sandbox.read().configuration
         for parent in self._remembering:
-            inside = [leaf for leaf in leaves if leaf in self._outlines[self._machine].leaves_of(parent)]
+            inside = [leaf for leaf in leaves if leaf in self._outline.leaves_of(parent)]
             if inside:
                 self._memory[parent] = inside
         memory = {parent: inside for parent, inside in self._memory.items() if not set(inside) & set(leaves)}

@@ -61,10 +61,10 @@ def find_paths(
 ) -> Paths:
     """Explore a machine on a server, and return few runs that take every transition; with ``pairs`` every pair that was
     met. Each run was repeated, and did the same. Raises SignalboxError."""
-    names = list_involved(definitions, machine)
-    outlines = {name: definitions[name].outline for name in names}
+    outline = definitions[machine].outline
     with open_sandbox(url, definitions, machine) as sandbox:
-        explorer = Explorer(sandbox, machine, outlines, most_steps=most_steps, most_seconds=most_seconds)
+        involved = {name: definitions[name] for name in list_involved(definitions, machine)}
+        explorer = Explorer(sandbox, machine, involved, most_steps=most_steps, most_seconds=most_seconds)
         graph = explorer.explore(thorough=pairs)
     found = Paths(machine, steps=graph.steps, whole=graph.whole)
     for run in select_runs(graph, pairs=pairs):
@@ -73,11 +73,11 @@ def find_paths(
         for run in find_shortest(graph, id):
             if id not in found.taken:
                 _add(found, url, definitions, run)
-    transitions = [one for state in outlines[machine].states for one in state.transitions]
+    transitions = [one for state in outline.states for one in state.transitions]
     found.total = len(transitions)
     found.missing = [
-        Missing(describe_transition(one), one.id, _explain(state, one, outlines[machine], graph))
-        for state in outlines[machine].states
+        Missing(describe_transition(one), one.id, _explain(state, one, outline, graph))
+        for state in outline.states
         for one in state.transitions
         if one.id not in found.taken
     ]
