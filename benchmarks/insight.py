@@ -46,14 +46,13 @@ INSTANCE_ROWS = """SELECT i::INTEGER n, 'order-' || (hash(i) % 10000000) || '-' 
 
 
 def fill(store: Store, instances: int) -> None:
-    known = store.manifest("order")
+    new = known = store.manifest("order")
     store.folder("order").mkdir(parents=True)
-    steps: dict[str, int] = {}
     for begin in range(0, instances * STEPS, 2_500_000):
         rows = STEP_ROWS.format(begin, min(begin + 2_500_000, instances * STEPS))
-        steps |= store._copy("order", "steps", f"SELECT * FROM ({rows})")
+        new = store._write_steps("order", new, rows)
     base = store._copy("order", "instances", f"SELECT * FROM ({INSTANCE_ROWS.format(instances + 1)})")
-    store._commit("order", known, replace(known, steps=steps, base=base, marks={"0": 1}, number=instances + 1))
+    store._commit("order", known, replace(new, base=base, marks={"0": 1}, number=instances + 1))
 
 
 def measure(name: str, ask: Callable[[], object]) -> None:

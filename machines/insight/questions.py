@@ -46,7 +46,7 @@ MOST_ROWS = 1_000  # of states, or of transitions: regions and computed events m
 SPREAD = "count({0}), quantile_disc({0}, [0.5, 0.95, 0.99]), sum({0})"
 STAYS = "FROM {chosen_steps} WHERE source <> target AND source <> '' AND waited IS NOT NULL"
 MOST_STAGES = 20
-MOST_HELD = 1_500_000  # steps: some 150 MB
+MOST_HELD = 12_000_000  # steps: some 150 MB
 MEASURES = ("actor", "queue", "handler", "kind")
 STEPS_IN_BUCKETS = 4  # buckets for each power of ten
 
@@ -72,17 +72,23 @@ Keys = dict[tuple[str, str, str], dict[str, None]]  # source, target, event -> k
 
 def _read_steps(chosen: Selection, extent: Extent) -> tuple[dict[str, Row], list[Row], Keys]:
     """Return the stays by state, the steps by source, target and event, the most frequent first, and the transitions of
-    these. The steps of a filter are read from the files once, unless they are too many to be held."""
-    held = "" if chosen.terms and extent.steps <= MOST_HELD else "NOT "
+    these. The steps are read from the files once, unless they are too many to be held."""
+    held = "" if extent.steps <= MOST_HELD else "NOT "
     columns = "source, target, event, version, transitions"
     rows = chosen.ask(
-        f"WITH s AS {held}MATERIALIZED (SELECT {columns}, waited FROM {{chosen_steps}}) "
-        f"SELECT 0, source, '', '', 0, '', 0, {SPREAD.format('waited')} FROM s "
-        "WHERE source <> target AND source <> '' AND waited IS NOT NULL GROUP BY source "
-        f"UNION ALL SELECT 1, source, target, event, 0, '', count(*), {SPREAD.format('waited')} FROM s "
-        "GROUP BY source, target, event "
-        f"UNION ALL SELECT DISTINCT 2, {columns}, 0, 0, NULL, 0 FROM s "
-        "ORDER BY 1, 2, 3, 4, 5, 6"
+        f"WITH s AS {held}MATERIALIZED (SELECT shape, waited FROM {{chosen_rows}}), "
+        f"places AS MATERIALIZED (SELECT shape, {columns}, source <> target AND source <> '' AS is_stay, "
+        "dense_rank() OVER (ORDER BY source) AS origin, "
+        "dense_rank() OVER (ORDER BY source, target, event) AS place FROM {shapes}), "
+        f"stays AS (SELECT origin, {SPREAD.format('waited')} FROM s JOIN places USING (shape) "
+        "WHERE is_stay AND waited IS NOT NULL GROUP BY origin), "
+        f"steps AS (SELECT place, count(*), {SPREAD.format('waited')} FROM s JOIN places USING (shape) GROUP BY place) "
+        "SELECT 0, source, '', '', 0, '', 0, * EXCLUDE (origin, source) FROM stays "
+        "JOIN (SELECT DISTINCT origin, source FROM places) USING (origin) "
+        "UNION ALL SELECT 1, source, target, event, 0, '', * EXCLUDE (place, source, target, event) FROM steps "
+        "JOIN (SELECT DISTINCT place, source, target, event FROM places) USING (place) "
+        f"UNION ALL SELECT DISTINCT 2, {columns}, 0, 0, NULL, 0 FROM (SELECT DISTINCT shape FROM s) "
+        "JOIN places USING (shape) ORDER BY 1, 2, 3, 4, 5, 6"
     )
     stays: dict[str, Row] = {}
     steps: list[Row] = []

@@ -27,17 +27,17 @@ class Selection:
     ends: float | None = None
 
     def ask(self, sql: str, *values: Any, before: tuple[Any, ...] = ()) -> list[Any]:
-        """Return the rows of a query on ``{chosen_steps}`` and ``{chosen_instances}``. ``before``, ``values``: for
-        places of the query before the first of these, and behind the last. Raises BadSearch for a number or a text that
-        no fact can be."""
+        """Return the rows of a query on ``{chosen_steps}``, ``{chosen_rows}`` and ``{chosen_instances}``. ``before``,
+        ``values``: for places of the query before the first of these, and behind the last. Raises BadSearch for a
+        number or a text that no fact can be."""
         for value in (*before, *self.values, *values):
             _check(value)
-        count = sql.count("{chosen_steps}") + sql.count("{chosen_instances}")
+        count = sql.count("{chosen_")
         where = f" WHERE {' AND '.join(self.terms)}" if self.terms else ""
-        text = sql.replace("{chosen_instances}", f"(SELECT * FROM {{instances}}{where})").replace(
-            "{chosen_steps}", f"(SELECT * FROM {{steps}} WHERE n IN (SELECT n FROM {{instances}}{where}))"
-            if where else "{steps}"
-        )  # fmt: skip
+        text = sql.replace("{chosen_instances}", f"(SELECT * FROM {{instances}}{where})")
+        for kind in ("{steps}", "{rows}"):
+            some = f"(SELECT * FROM {kind} WHERE n IN (SELECT n FROM {{instances}}{where}))" if where else kind
+            text = text.replace(f"{{chosen_{kind[1:]}", some)
         return self.store.ask(
             self.machine,
             text,

@@ -5,8 +5,9 @@ files under new names, and then takes the place of the manifest in one rename: f
 the process ends. Readers open no file that can change, so nobody waits for anybody; files that were merged stay for
 some minutes for readers that hold an older manifest.
 
-An instance has a number, by which its steps name it. Its row is written anew with each batch of its steps: of the rows
-of ``deltas`` the one of the highest revision counts, and it counts more than that of ``base``.
+A step names its instance by a number, and by another one its shape: source, target, event and so on, which many steps
+share. The row of an instance is written anew with each batch of its steps: of the rows of ``deltas`` the one of the
+highest revision counts, and it counts more than that of ``base``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -36,7 +37,7 @@ from .errors import BadSearch, InsightOff, StoreUnavailable
 if TYPE_CHECKING:
     import duckdb
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 THREADS = 2
 MEMORY = "1GB"  # of DuckDB in one process; what does not fit goes to temporary files
@@ -60,23 +61,31 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "data": "VARCHAR", "tags": "VARCHAR",
     },
 }  # fmt: skip
-"""Kind of file -> column -> type. ``path`` and ``visited`` are states, ``tags`` those of
+"""Kind of facts -> column -> type. ``path`` and ``visited`` are states, ``tags`` those of
 the state, that tabs separate; ``data`` is JSON; ``ended`` is NULL where the instance was deleted before it ended."""
-FILE = re.compile(r"(steps|instances|copy)-[0-9a-f]{12}\.(parquet|tmp)")  # names of facts, and of drafts
+SHAPE = ("event", "source", "target", "transitions", "version", "kind", "queue", "handler")
+FILES: Mapping[str, Sequence[str]] = {
+    "steps": ("n", "revision", "ms", "waited", "actor", "shape"),
+    "shapes": ("shape", *SHAPE),
+    "instances": tuple(COLUMNS["instances"]),
+}
+"""Kind of file -> its columns. ``steps`` joined with ``shapes`` are the columns of COLUMNS."""
+FILE = re.compile(r"(steps|shapes|instances|copy)-[0-9a-f]{12}\.(parquet|tmp)")  # names of facts, and of drafts
 NEWEST = "revision DESC, ended NULLS FIRST"
-ORDER = {"steps": "n, revision", "instances": "n"}
+ORDER = {"steps": "n, revision", "shapes": "shape", "instances": "n"}
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """``steps``, ``deltas``, ``base``: files with their rows; ``old``: merged files and when; ``marks``: partition ->
-    ms up to which it was read; ``number``: of the next instance; ``swept``: ms of the last look at all instances;
-    ``lost``: steps that were gone before they were read; ``drifts``: rule -> fields of its ``Drift`` at ``drifted``
-    (ms); ``hidden``: sensitive fields, which the data lack."""
+    """``steps``, ``shapes``, ``deltas``, ``base``: files with their rows; ``old``: merged files and when; ``marks``:
+    partition -> ms up to which it was read; ``number``: of the next instance; ``swept``: ms of the last look at all
+    instances; ``lost``: steps that were gone before they were read; ``drifts``: rule -> fields of its ``Drift`` at
+    ``drifted`` (ms); ``hidden``: sensitive fields, which the data lack."""
 
     format: int = FORMAT
     generation: int = 0
     steps: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, int] = field(default_factory=dict)
     base: Mapping[str, int] = field(default_factory=dict)
     deltas: Mapping[str, int] = field(default_factory=dict)
     old: Mapping[str, float] = field(default_factory=dict)
@@ -110,7 +119,7 @@ class Manifest:
 
     @property
     def files(self) -> set[str]:
-        return {*self.steps, *self.base, *self.deltas, *self.old}
+        return {*self.steps, *self.shapes, *self.base, *self.deltas, *self.old}
 
     @property
     def read_up_to(self) -> int:
@@ -155,13 +164,16 @@ class Store:
         self, machine: str, sql: str, *, values: Sequence[Any] = (), manifest: Manifest | None = None,
         longest: float | None = None,
     ) -> list[Any]:  # fmt: skip
-        """Return the rows of a query, in which ``{steps}`` and ``{instances}`` are the facts of the machine. Raises
-        BadSearch where it takes longer than ``longest`` seconds."""
+        """Return the rows of a query, in which ``{steps}`` and ``{instances}`` are the facts of the machine; ``{rows}``
+        are steps with the number of their shape alone, and ``{shapes}`` these. Raises BadSearch where it takes longer
+        than ``longest`` seconds."""
         for attempt in (0, 1):
             known = manifest or self.manifest(machine)
-            text = sql.replace("{steps}", self._steps(machine, known)).replace(
-                "{instances}", self._instances(machine, known)
-            )
+            text = sql.replace("{steps}", self._steps(machine, known))
+            for name, table in (("rows", self._table(machine, "steps", known.steps)),
+                                ("shapes", self._table(machine, "shapes", known.shapes)),
+                                ("instances", self._instances(machine, known))):  # fmt: skip
+                text = text.replace(f"{{{name}}}", table)
             try:
                 with _reporting(self.folder(machine)), _interrupting(self._cursor(), longest) as cursor:
                     return cursor.execute(text, list(values)).fetchall()
@@ -196,7 +208,8 @@ class Store:
             return self._connection.cursor()
 
     def _steps(self, machine: str, manifest: Manifest) -> str:
-        return self._table(machine, "steps", manifest.steps)
+        rows, shapes = (self._table(machine, kind, getattr(manifest, kind)) for kind in ("steps", "shapes"))
+        return f"(SELECT {', '.join(COLUMNS['steps'])} FROM {rows} JOIN {shapes} USING (shape))"
 
     def _instances(self, machine: str, manifest: Manifest) -> str:
         base = self._table(machine, "instances", manifest.base)
@@ -212,7 +225,8 @@ class Store:
         paths = ", ".join(quote(str(self.folder(machine) / name)) for name in files)
         if paths:
             return f"read_parquet([{paths}])"
-        columns = ", ".join(f"NULL::{type} AS {name}" for name, type in COLUMNS[kind].items())
+        types = {**COLUMNS["steps"], "shape": "INTEGER"} if kind != "instances" else COLUMNS[kind]
+        columns = ", ".join(f"NULL::{types[name]} AS {name}" for name in FILES[kind])
         return f"(SELECT {columns} WHERE false)"
 
     # Writing
@@ -226,18 +240,30 @@ class Store:
         folder = self.folder(machine)
         with _reporting(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            files = {
-                kind: self._write(machine, kind, rows) for kind, rows in (("steps", steps), ("instances", instances))
-            }
-            new = replace(
-                known, steps={**known.steps, **files["steps"]}, deltas={**known.deltas, **files["instances"]}, **changes
-            )
-            return self._commit(machine, known, new)
+            new = known
+            if steps:
+                new = self._write(machine, "steps", steps, lambda rows: self._write_steps(machine, new, rows))
+            if instances:
+                new = self._write(machine, "instances", instances, lambda rows: replace(
+                    new, deltas={**new.deltas, **self._copy(machine, "instances", rows)}))  # fmt: skip
+            return self._commit(machine, known, replace(new, **changes))
 
-    def _write(self, machine: str, kind: str, rows: Sequence[Sequence[Any]]) -> dict[str, int]:
-        """Write rows as a new file."""
-        if not rows:
-            return {}
+    def _write_steps(self, machine: str, known: Manifest, rows: str) -> Manifest:
+        """Write steps, and the shapes that are new."""
+        shape, held = ", ".join(SHAPE), self._table(machine, "shapes", known.shapes)
+        fresh = self._copy(
+            machine, "shapes", f"SELECT (row_number() OVER () + coalesce((SELECT max(shape) FROM {held}), 0))::INTEGER "
+            f"AS shape, * FROM (SELECT {shape} FROM ({rows}) EXCEPT SELECT {shape} FROM {held})",
+        )  # fmt: skip
+        shapes = {**known.shapes, **fresh}
+        joined = f"({rows}) JOIN {self._table(machine, 'shapes', shapes)} USING ({shape})"
+        files = self._copy(machine, "steps", f"SELECT {', '.join(FILES['steps'])} FROM {joined}")
+        return replace(known, steps={**known.steps, **files}, shapes=shapes)
+
+    def _write(
+        self, machine: str, kind: str, rows: Sequence[Sequence[Any]], write: Callable[[str], Manifest]
+    ) -> Manifest:
+        """Give rows as a query to what writes them."""
         draft = self.folder(machine) / f"{kind}-{secrets.token_hex(6)}.tmp"
         types = ", ".join(f"{quote(name)}: {quote(type)}" for name, type in COLUMNS[kind].items())
         names = (f"coalesce({n}, '') AS {n}" if t == "VARCHAR" else n for n, t in COLUMNS[kind].items())
@@ -249,24 +275,27 @@ class Store:
                 f"read_csv({quote(str(draft))}, header=false, auto_detect=false, delim=',', quote='\"', escape='\"', "
                 f"new_line='\\n', max_line_size={64 * 1024 * 1024}, parallel=false, columns={{{types}}})"
             )
-            return self._copy(machine, kind, f"SELECT {', '.join(names)} FROM {source}")
+            return write(f"SELECT {', '.join(names)} FROM {source}")
         finally:
             draft.unlink(missing_ok=True)
 
     def _copy(self, machine: str, kind: str, query: str) -> dict[str, int]:
-        """Write the rows of a query as a new file, synced."""
+        """Write the rows of a query as a new file, synced; none where there are no rows."""
         name = f"{kind}-{secrets.token_hex(6)}.parquet"
         path = self.folder(machine) / name
         sql = f"COPY ({query} ORDER BY {ORDER[kind]}) TO {quote(str(path))} ({PARQUET})"
         try:
             path.touch(PRIVATE, exist_ok=False)
             ((count,),) = self._cursor().execute(sql).fetchall()
+            if not count:
+                path.unlink()
+                return {}
             _sync(path)
         except BaseException:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             raise
-        return {name: count} if count else {}
+        return {name: count}
 
     def _commit(self, machine: str, known: Manifest, new: Manifest, *, is_alone: bool = False) -> Manifest:
         """Write the manifest. ``is_alone``: remove all other files at once, also those that a batch being written has:
@@ -307,6 +336,9 @@ class Store:
         return new
 
     def _merge_steps(self, machine: str, known: Manifest, now: float) -> Manifest:
+        if len(known.shapes) >= FAN:
+            shapes = self._copy(machine, "shapes", f"SELECT * FROM {self._table(machine, 'shapes', known.shapes)}")
+            known = replace(known, shapes=shapes, old={**known.old, **dict.fromkeys(known.shapes, now)})
         classes: dict[int, list[str]] = {}
         for name, rows in known.steps.items():
             if rows < LARGEST:
@@ -379,11 +411,13 @@ class Store:
             self.folder(machine).mkdir(parents=True, exist_ok=True)
             new, numbers = known, f"SELECT n FROM {all_} WHERE {doomed}"
             if self._cursor().execute(f"{numbers} LIMIT 1").fetchall():
-                steps = f"SELECT * FROM {self._steps(machine, known)} WHERE n NOT IN ({numbers})"
-                rows = f"SELECT * FROM {all_} WHERE NOT {doomed}"
+                rows, shapes = (self._table(machine, kind, getattr(known, kind)) for kind in ("steps", "shapes"))
+                steps = self._copy(machine, "steps", f"SELECT * FROM {rows} WHERE n NOT IN ({numbers})")
+                used = f"SELECT shape FROM {self._table(machine, 'steps', steps)}"
                 new = replace(
-                    known, steps=self._copy(machine, "steps", steps), base=self._copy(machine, "instances", rows),
-                    deltas={}, old={},
+                    known, steps=steps, deltas={}, old={},
+                    shapes=self._copy(machine, "shapes", f"SELECT * FROM {shapes} WHERE shape IN ({used})"),
+                    base=self._copy(machine, "instances", f"SELECT * FROM {all_} WHERE NOT {doomed}"),
                 )  # fmt: skip
             return self._commit(machine, known, new, is_alone=True)
 

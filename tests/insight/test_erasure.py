@@ -31,7 +31,7 @@ def erase(engine, **what):
 def test_erasing_leaves_no_fact_of_an_instance(engine, store, folder):
     assert erase(engine).removed["steps of insight"] == 1
     assert [step[0] for step in read_steps(store)] == ["b"]
-    assert len(list(folder.glob("*.parquet"))) == 2
+    assert len(list(folder.glob("*.parquet"))) == 3
 
 
 def test_erasing_begins_again_where_steps_were_added_meanwhile(store, folder, monkeypatch):
@@ -45,8 +45,8 @@ def test_erasing_begins_again_where_steps_were_added_meanwhile(store, folder, mo
 
     monkeypatch.setattr(store, "_copy", copy)
     assert store.erase("order", ["a"]) == 1
-    assert (store.manifest("order").swept, calls) == (5, ["steps", "instances"] * 2)
-    assert len(list(folder.glob("*.parquet"))) == 2
+    assert (store.manifest("order").swept, calls) == (5, ["steps", "shapes", "instances"] * 2)
+    assert len(list(folder.glob("*.parquet"))) == 3
 
 
 @pytest.mark.parametrize("what", [{"id": "a"}, {"where": ("region", "Ann of Kent")}])
@@ -105,7 +105,7 @@ def test_files_that_no_manifest_names_go_at_once(engine, duty, store, folder, mo
         patch.setattr(Store, "_commit", die)
         with pytest.raises(KeyboardInterrupt):
             run(duty)
-    assert len(list(folder.glob("*.parquet"))) == 4
+    assert len(list(folder.glob("*.parquet"))) == 5
     erase(engine, id="c")
     assert {path.name for path in folder.glob("*.parquet")} == store.manifest("order").files
 

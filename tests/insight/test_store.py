@@ -11,7 +11,7 @@ import pytest
 from machines.insight import questions
 from machines.insight.errors import StoreUnavailable
 from machines.insight.records import Search
-from machines.insight.store import MANIFEST, Store
+from machines.insight.store import FORMAT, MANIFEST, Store
 
 
 @pytest.mark.parametrize("actor", ["a\rb", "a\r\nb", "a\nb", 'a"b,c', "\r", ""])
@@ -38,7 +38,7 @@ def test_each_process_has_temporary_files_of_its_own(tmp_path):
 )  # fmt: skip
 def test_a_manifest_of_another_shape_is_a_damaged_one(store, held):
     store.folder("order").mkdir(parents=True)
-    (store.folder("order") / MANIFEST).write_text(json.dumps({"format": 1, **held}))
+    (store.folder("order") / MANIFEST).write_text(json.dumps({"format": FORMAT, **held}))
     with pytest.raises(StoreUnavailable, match="is damaged"):
         questions.bottlenecks(Search("order"), store=store)
 
@@ -61,5 +61,5 @@ def test_files_of_others_stay(store, tell):
 def test_facts_are_for_their_owner_alone(store, tell):
     tell({"a": [("New", 0)]})
     files = list(store.folder("order").iterdir())
-    assert len(files) == 4
+    assert len(files) == 5
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
