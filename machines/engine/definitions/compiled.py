@@ -168,7 +168,7 @@ def _compile(
 
 def rebuild(kind: type[Record], values: Mapping[str, Any]) -> Record:
     """Rebuild a frozen record from what ``asdict`` wrote. ``kind``: a dataclass of texts, numbers, JSON (``Any``),
-    other such classes, tuples, and objects by name."""
+    other such classes, lists and tuples of them, and objects by name."""
     hints = _read_hints(cast(Any, kind))
     return kind(**{name: _rebuild_value(hints[name], value) for name, value in values.items()})
 
@@ -185,8 +185,10 @@ def _rebuild_value(hint: Any, value: Any) -> Any:
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return _rebuild_value(next(one for one in inner if one is not type(None)), value)
-    if origin is tuple:
-        return tuple(_rebuild_value(inner[0], one) for one in value)
+    if origin is tuple and inner[-1] is not ...:
+        return tuple(_rebuild_value(each, one) for each, one in zip(inner, value, strict=True))
+    if origin in (tuple, list):
+        return origin(_rebuild_value(inner[0], one) for one in value)
     if origin is dict:
         return {name: _rebuild_value(inner[1], one) for name, one in value.items()}
     return rebuild(hint, value) if is_dataclass(hint) and isinstance(hint, type) else value

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from typing import Any
 
+from machines.engine.definitions.compiled import rebuild
 from machines.engine.errors import BadInput
 
 MOVES, KEPT, REFUSED, SUSPENDS = OUTCOMES = ("moves", "kept", "refused", "suspends")
@@ -74,19 +75,12 @@ class DryRun:
     def from_dict(cls, found: Mapping[str, Any]) -> DryRun:
         """Read what ``as_dict`` returned, also after a way through JSON. Raises BadInput for anything else."""
         try:
-            classes = [_read_class(each) for each in found["classes"]]
-            refused = [RefusedInstance(**one) for one in found["refused"]]
-            total = found["total"]
+            made = rebuild(cls, {name: found[name] for name in ("total", "classes", "refused")})
         except (KeyError, TypeError, AttributeError) as error:
             raise BadInput(f"this is no dry run: {error!r}", code="SB624") from error
-        if total != sum(each.count for each in classes):
-            raise BadInput(f"this is no dry run: its classes do not add up to {total!r}", code="SB624")
-        return cls(total, classes, refused)
-
-
-def _read_class(found: Mapping[str, Any]) -> MigrationClass:
-    lists = {name: tuple(found[name]) for name in ("configuration", "target", "effects", "examples")}
-    return MigrationClass(**{**found, **lists})
+        if made.total != sum(each.count for each in made.classes):
+            raise BadInput(f"this is no dry run: its classes do not add up to {made.total!r}", code="SB624")
+        return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from machines.engine.definitions import Finding
+from machines.engine.definitions.compiled import rebuild
 from machines.engine.errors import PlanError
 
 from .document import PlanOptions, check_document, make_plan_finding
@@ -62,29 +63,6 @@ class SourcePlan:
         """Return it as plain JSON-able data."""
         found = {one.name: _as_json(getattr(self, one.name)) for one in fields(self) if one.name != "back"}
         return found | ({"back": self.back.as_dict()} if self.back else {})
-
-    @classmethod
-    def from_dict(cls, found: Mapping[str, Any]) -> SourcePlan:
-        """Restore what ``as_dict`` returned and ``check_document`` accepts."""
-        back = found.get("back")
-        return cls(
-            version=found["version"],
-            digest=found["digest"],
-            to=found["to"],
-            to_digest=found["to_digest"],
-            states={name: tuple(targets) for name, targets in found["states"].items()},
-            unmapped_states=tuple(found["unmapped_states"]),
-            reasons=dict(found["reasons"]),
-            suggestions=tuple((old, new, score, why) for old, new, score, why in found["suggestions"]),
-            data=dict(found["data"]),
-            fields=dict(found["fields"]),
-            added=tuple(found["added"]),
-            removed=tuple(found["removed"]),
-            timers={event: (other, state) for event, (other, state) in found["timers"].items()},
-            invokes=dict(found["invokes"]),
-            histories=dict(found["histories"]),
-            back=cls.from_dict(back) if back else None,
-        )
 
     def program(self) -> dict[str, Any]:
         """Return its part of the program."""
@@ -162,15 +140,8 @@ class MigrationPlan:
         findings = check_document(found)
         if findings:
             raise PlanError("this is not a plan", findings)
-        plan = cls(
-            machine=found["machine"],
-            to=found["to"],
-            unmapped=found["unmapped"],
-            sources=tuple(SourcePlan.from_dict(source) for source in found["sources"]),
-            findings=tuple(Finding(**one) for one in found.get("findings", ())),
-            options=PlanOptions.from_dict(found["options"]).as_dict(),
-            inverse_of=found.get("inverse_of", ""),
-        )
+        held = {one.name: found[one.name] for one in fields(cls) if one.name in found}
+        plan = rebuild(cls, held | {"options": PlanOptions.from_dict(found["options"]).as_dict()})
         if found.get("id", plan.id) != plan.id:
             message = (
                 f"the id {found['id']} is not that of the content, {plan.id}: the plan was changed after it was made"
