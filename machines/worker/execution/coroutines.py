@@ -7,7 +7,6 @@ import contextlib
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ from machines.worker.registry import Handler
 from . import database_connections
 from .bundles import Unit
 from .in_flight import InFlightJobs
+from .waiting_line import WaitingLine, Work
 
 log = logging.getLogger(__name__)
 
@@ -24,8 +24,6 @@ MOMENT = 1.0  # seconds that a coroutine may take to end after it was cancelled
 LAG = 0.25  # seconds without an answer after which the loop counts as blocked
 PROBE = 1.0  # seconds between two questions to a loop that answers
 HOPELESS = 60.0  # seconds without an answer after which a coroutine past its deadline is taken never to end
-
-Work = tuple[Handler, Unit]
 
 
 class Loop:
@@ -63,7 +61,7 @@ class Coroutines:
     it was cancelled, is left behind and gives its place to another. ``on_exhausted`` is called when too many are, and
     when one past its deadline keeps the loop from answering.
 
-    What it keeps is touched by the loop's thread only, but for the line, whose ends may be taken from anywhere, and the
+    What it keeps is touched by the loop's thread only, but for the line, which any thread may take from, and the
     time of the question that the loop has not answered, which the thread that takes jobs sets."""
 
     def __init__(
@@ -82,7 +80,7 @@ class Coroutines:
         self._answered = -float("inf")
         self._most = in_flight.size
         self._loop = Loop()
-        self._poll_loop: deque[Work] = deque()
+        self._line = WaitingLine()
         self._in_flight = in_flight
         self._at: dict[Unit, asyncio.Task[None]] = {}
         self._left: set[Unit] = set()
@@ -95,18 +93,19 @@ class Coroutines:
         self._loop.stop()
 
     def give(self, work: list[Work]) -> None:
-        self._poll_loop.extend(work)
+        for each in work:
+            self._line.put(each)
         self._ask()
 
     def waiting(self) -> int:
-        return len(self._poll_loop)
+        return len(self._line)
 
     def take_back(self, keep: int) -> list[Unit]:
-        """Give back the jobs nobody has begun with, but for the ``keep`` that come first."""
+        """Give back the jobs nobody has begun with, but for ``keep`` of them: those of groups with few stay."""
         taken: list[Unit] = []
-        while len(self._poll_loop) > keep:
+        while len(self._line) > keep:
             try:
-                taken.append(self._poll_loop.pop()[1])
+                taken.append(self._line.pop_last()[1])
             except IndexError:
                 break
         return taken
@@ -133,8 +132,8 @@ class Coroutines:
         None where there is nothing to look for."""
         now, asked = self._clock(), self._asked
         if asked is None:
-            rests = 0.0 if self._poll_loop else self._answered + PROBE - now
-            if not self._at and not self._poll_loop:
+            rests = 0.0 if self._line else self._answered + PROBE - now
+            if not self._at and not self._line:
                 return None
             if rests > 0:
                 return rests
@@ -180,7 +179,7 @@ class Coroutines:
     def _fill(self) -> None:
         while len(self._at) - len(self._left) < self._most:
             try:
-                handler, unit = self._poll_loop.popleft()
+                handler, unit = self._line.pop()
             except IndexError:
                 return
             task = self._loop.loop.create_task(self._process(handler, unit))
@@ -196,11 +195,11 @@ class Coroutines:
             self._abandon_unstarted(unit)
         if database_connections.was_used():
             self._tidy()
-        if self._poll_loop:
+        if self._line:
             self._fill()
 
     def _tidy(self) -> None:
         """Close connections without anybody waiting: queries that come now are done after it, by the same thread."""
         if self._tidying is None or self._tidying.done():
-            alone = not self._at and not self._poll_loop
+            alone = not self._at and not self._line
             self._tidying = self._loop.loop.create_task(database_connections.tidy_for_coroutines(alone))

@@ -12,10 +12,9 @@ from machines.worker.registry import Handler
 from . import database_connections
 from .bundles import Unit, list_jobs
 from .in_flight import InFlightJobs
+from .waiting_line import WaitingLine
 
 log = logging.getLogger(__name__)
-
-Work = tuple[Handler, Unit]
 
 
 class Threads:
@@ -32,7 +31,8 @@ class Threads:
         self._process = process
         self._in_flight = in_flight
         self._on_exhausted = on_exhausted
-        self._poll_loop: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self._line = WaitingLine()
+        self._tickets: queue.SimpleQueue[bool] = queue.SimpleQueue()  # True for each job in line, False to stop
         self._at: dict[Unit, threading.Thread] = {}
         self._left: set[threading.Thread] = set()
         self._lock = threading.Lock()
@@ -41,8 +41,9 @@ class Threads:
         database_connections.watch()
 
     def give(self, handler: Handler, unit: Unit) -> None:
-        self._poll_loop.put((handler, unit))
-        if self._there < self._in_flight.size and self._poll_loop.qsize() > self._there - len(self._at):
+        self._line.put((handler, unit))
+        self._tickets.put(True)
+        if self._there < self._in_flight.size and self._tickets.qsize() > self._there - len(self._at):
             self._reinforce()
 
     def _reinforce(self) -> None:
@@ -56,21 +57,19 @@ class Threads:
         threading.Thread(target=self._work, name=f"handler-{self._started}", daemon=True).start()
 
     def waiting(self) -> int:
-        return self._poll_loop.qsize()
+        return self._tickets.qsize()
 
     def take_back(self, keep: int) -> list[Unit]:
-        """Give back the jobs nobody has begun with, but for the ``keep`` that come first."""
-        waiting = []
-        while not self._poll_loop.empty():
+        """Give back the jobs nobody has begun with, but for ``keep`` of them: those of groups with few stay."""
+        tickets = 0
+        while not self._tickets.empty():
             try:
-                work = self._poll_loop.get_nowait()
+                tickets += self._tickets.get_nowait()
             except queue.Empty:
                 break
-            if work is not None:
-                waiting.append(work)
-        for work in waiting[:keep]:
-            self._poll_loop.put(work)
-        return [unit for _, unit in waiting[keep:]]
+        for _ in range(min(keep, tickets)):
+            self._tickets.put(True)
+        return [self._line.pop_last()[1] for _ in range(tickets - keep)]
 
     def leave_behind(self, unit: Unit) -> None:
         """Leave a thread behind that is busy with jobs whose deadline is over: another takes its place."""
@@ -90,14 +89,14 @@ class Threads:
     def stop(self) -> None:
         """Stop threads after the job they are at; a stuck one is not waited for."""
         for _ in range(self._there):
-            self._poll_loop.put(None)
+            self._tickets.put(False)
 
     def _work(self) -> None:
         me = threading.current_thread()
-        while (work := self._poll_loop.get()) is not None:
-            handler, unit = work
+        while self._tickets.get():
+            handler, unit = self._line.pop()
             self._at[unit] = me
-            if self._there < self._in_flight.size and not self._poll_loop.empty():
+            if self._there < self._in_flight.size and not self._tickets.empty():
                 self._reinforce()  # who put the next job may have taken this thread for idle
             database_connections.tidy()
             try:

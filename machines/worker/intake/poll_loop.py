@@ -25,7 +25,7 @@ SECOND_LOOK = 5.0  # seconds after an outage: what a server that hung had still 
 OVERTAKEN = "others may have time for it sooner"
 BLOCKED = "the worker's event loop does not answer"
 PACE_WINDOW = 0.02  # seconds over which the pace is taken: some round trips
-AHEAD = 0.05  # seconds of work that may wait here: enough to bridge a round trip on a busy server
+AHEAD = 0.02  # seconds of work that may wait here: enough to bridge a round trip on a busy server
 MOST_AHEAD = 500  # jobs
 PAGE = 200
 MOST_LEASED = 5_000  # jobs of one queue that are looked at: what lies behind comes back when its lease ends
@@ -204,7 +204,7 @@ class PollLoop:
 
 class Prefetch:
     """A job that waits in this worker's line is one no other worker can take. So by default only as many are taken
-    ahead as this worker has lately finished in a twentieth of a second: hundreds where they are tiny, none where each
+    ahead as this worker has lately finished in a fiftieth of a second: hundreds where they are tiny, none where each
     takes a while.
     """
 

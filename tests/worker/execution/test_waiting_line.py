@@ -1,0 +1,60 @@
+"""The line of jobs that wait in a worker."""
+
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from machines.worker.execution.waiting_line import WaitingLine
+from machines.worker.registry import Registry
+from tests.engine.builders import door, publish
+from tests.installation.processes import eventually
+from tests.worker.builders import Running
+
+
+def wait(line, groups):
+    for number, group in enumerate(groups):
+        line.put((None, SimpleNamespace(taken=SimpleNamespace(group=group), name=f"{group}{number}")))
+
+
+def pop_all(line, pop="pop"):
+    return [getattr(line, pop)()[1].name for _ in range(len(line))]
+
+
+def test_groups_take_turns_and_each_keeps_its_order():
+    line = WaitingLine()
+    wait(line, ["a", "a", "a", "b", "", "b"])
+    assert pop_all(line) == ["a0", "b3", "4", "a1", "b5", "a2"]
+    with pytest.raises(IndexError):
+        line.pop()
+
+
+def test_the_last_of_the_longest_goes_back_first():
+    line = WaitingLine()
+    wait(line, ["a", "a", "a", "b"])
+    assert [line.pop_last()[1].name for _ in range(2)] == ["a2", "a1"]
+    assert sorted(pop_all(line, "pop_last")) == ["a0", "b3"]
+    with pytest.raises(IndexError):
+        line.pop_last()
+
+
+def test_a_quiet_group_is_not_behind_what_was_taken_ahead_of_a_flood(engine):
+    publish(engine, door())
+    let, begun, done = threading.Event(), threading.Event(), []
+
+    def work(job):
+        begun.set()
+        assert let.wait(60)
+        done.append(job.taken.group)
+
+    registry = Registry()
+    registry.handler("work")(work)
+    flood = {"machine": "door", "src": "work", "group": "flood"}
+    engine.enqueue_many([flood] * 11)
+    with Running(engine, registry, concurrency=1, prefetch=30):
+        assert begun.wait(60)
+        engine.enqueue("door", "work", group="quiet")
+        eventually(lambda: engine.queues("door")["work"]["leased"] == 12, "all are taken ahead")
+        let.set()
+        eventually(lambda: len(done) == 12, "all are done")
+    assert done.index("quiet") <= 2
