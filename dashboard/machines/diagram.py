@@ -16,7 +16,6 @@ from dashboard.shared.version_view import Overlay, VersionView, link_folds
 from machines.diagrams import GROUP, state_id
 from machines.engine import Instance, Live, Problem
 from machines.engine.definitions import Outline, StateOutline, TransitionOutline, durations
-from machines.engine.definitions.reading.machine_settings import TRANSITION
 
 from . import diagram_modes
 from .diagram_modes import DEFAULT, CoverageFigures, Mode, ModeFigures, TransitionRates, format_count
@@ -89,7 +88,7 @@ def _draw_lines(view: VersionView, overlay: Overlay, mode: Mode, reading: ModeFi
         target = transition.targets[0] if transition.targets else transition.target or state.name
         if part is not None and target in view.index["sums"]:
             enters = bool(transition.targets or transition.target) and shared[part] == 1
-            edge = f"{view.version}:{transition.id}" if enters and TRANSITION in view.outline.index else None
+            edge = f"{view.version}:{transition.id}" if enters and view.keeps_transitions else None
             overlay.links.setdefault(part, _filter(view, mode, state=target, edge=edge, order="newest"))
 
 

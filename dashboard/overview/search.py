@@ -28,9 +28,13 @@ from dashboard.shared.search.instance_filter import IDS
 from machines.catalog.queries import find_definitions
 from machines.engine import BadInput, ids
 from machines.engine.limits import MAX_INSTANCE_ID
+from machines.failures.queries import list_groups
 from machines.instances import query_line
 from machines.instances.archive.store import get_archive
 from machines.instances.words import SECONDS, count_instances
+from machines.jobs.search import JobHits
+from machines.jobs.search import find_words as find_job_words
+from machines.people.actor import Actor
 
 from .docs import find_docs
 
@@ -146,7 +150,7 @@ def search_docs(asked: str) -> list[Hit]:
 class WordResults:
     """Holds hits of words. ``looked``: how many instances were compared, with those of the pages before, of ``total``;
     ``cursor``: where to go on, "" where all were; ``missing``: machines that did not answer; ``is_full``: the page ends
-    because of its hits, not of its budget."""
+    because of its hits, not of its budget; ``jobs``: how many jobs were compared, 0 where all were."""
 
     hits: Sequence[Hit] = ()
     looked: int = 0
@@ -154,14 +158,16 @@ class WordResults:
     cursor: str = ""
     missing: Sequence[str] = ()
     is_full: bool = False
+    jobs: int = 0
 
 
 def search_words(
     request: HttpRequest, asked: str, *, cursor: str = "", looked: int = 0, limit: int = MAX_HITS,
     seconds: float = SECONDS,
 ) -> WordResults:  # fmt: skip
-    """Find the words in definitions, on the first page, and in instances of the machines that the person sees."""
-    engine, words = redacted_engine(request), asked.split()
+    """Find the words in instances of the machines that the person sees; on the first page also in definitions, groups
+    of errors, and jobs without an instance."""
+    actor, engine, words = Actor.of(request), redacted_engine(request), asked.split()
     names = list(engine.machines())
     try:
         page = engine.find_words(words, names, limit=limit, cursor=cursor, seconds=seconds)
@@ -172,14 +178,26 @@ def search_words(
         Hit("definition", name, reverse("signalbox:machine", args=[name]), name, places=places)
         for name, places in named.items()
     ]
+    jobs = JobHits()
+    if not cursor:
+        for view in list_groups(actor, query=asked, size=limit).items:
+            name = f"{view.group.kind} in {view.group.handler}"
+            address = reverse("signalbox:error-group", args=[view.group.pk])
+            hits.append(Hit("error group", name, address, view.machines[0], places=[view.group.shape]))
+        jobs = find_job_words(actor, words, names, limit=limit, seconds=seconds / 2)
     for hit in page.hits:
         view = "job" if hit.kind == "job" else "instance"
         address = reverse(f"signalbox:{view}", args=[hit.machine, hit.id])
         hits.append(Hit(hit.kind, hit.id, address, hit.machine, places=hit.places))
+    for job in jobs.jobs:
+        place = "error" if all(word in job.error.casefold() for word in asked.casefold().split()) else "input"
+        address = reverse("signalbox:job", args=[job.machine, job.id])
+        hits.append(Hit("job", job.id, address, job.machine, places=[f"{place} of {job.src}"]))
     total = count_instances(names) if page.cursor else 0
     # A page that is full looked further than its last hit, where the next one begins.
     looked = min(looked + page.looked, total) if page.cursor else looked + page.looked
-    return WordResults(hits, looked, total, page.cursor, page.missing, len(page.hits) >= limit)
+    is_full = len(page.hits) >= limit
+    return WordResults(hits, looked, total, page.cursor, page.missing, is_full, jobs.looked if jobs.next == 0 else 0)
 
 
 AHEAD = 300  # seconds that an id, or the clock it was made by, may be before this process's own

@@ -23,6 +23,7 @@ from machines.diagrams import active, fold_id
 from machines.engine import Instance
 from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
 from machines.engine.definitions.outline import is_match
+from machines.engine.definitions.reading.machine_settings import TRANSITION
 from machines.instances.forms import TypedForm
 from machines.models import Machine, MachineVersion
 
@@ -131,6 +132,11 @@ class VersionView:
     def toggle_fold(self, state: str) -> dict[str, str]:
         """Return the terms for the same diagram with this state unfolded, or folded."""
         return self.terms_of(self.folds ^ {state})
+
+    @property
+    def keeps_transitions(self) -> bool:
+        """Return whether each instance is indexed by the transition that it came by."""
+        return TRANSITION in self.outline.index
 
     @property
     def is_vast(self) -> bool:

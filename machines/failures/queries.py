@@ -94,8 +94,8 @@ def list_groups(
         found = found.filter(state=state)
     if assignee:
         found = found.filter(assignee={MINE: actor.name, NOBODY: ""}.get(assignee, assignee))
-    if query:
-        found = found.filter(Q(handler__icontains=query) | Q(kind__icontains=query) | Q(shape__icontains=query))
+    for word in query.split():
+        found = found.filter(Q(handler__icontains=word) | Q(kind__icontains=word) | Q(shape__icontains=word))
     first = (max(1, min(page, MAX_PAGE)) - 1) * size
     total = found.count()
     rows = list(_order(found, scope, machine, now)[first : first + size])

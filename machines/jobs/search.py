@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from machines.catalog.redaction import strict_redactor
+from machines.catalog.redaction import MASK, strict_redactor
 from machines.connections import get_engine
 from machines.engine import Job
 from machines.people.actor import Actor
@@ -16,6 +17,7 @@ from machines.people.actor import Actor
 BUDGET = 20_000  # jobs that one search reads
 SECONDS = 1.0  # after which a search begins no further read
 PAGE = 500  # jobs of one read
+OPEN = ("dead", "ready", "leased", "delayed")  # places, in the order in which they are searched for words
 _PATH = re.compile(r"\s*([\w-]+(?:\.[\w-]+)*)\s*=\s*(.*?)\s*", re.DOTALL)
 
 
@@ -92,3 +94,35 @@ def find_jobs(
         if hits.looked >= BUDGET or time.monotonic() > end:
             hits.next = offset
             return hits
+
+
+def find_words(
+    actor: Actor, words: Sequence[str], machines: Collection[str], *, limit: int, seconds: float = SECONDS
+) -> JobHits:
+    """Find jobs without an instance whose input or last error holds all words, dead ones first. A job of an instance is
+    found with that. Nothing of what is hidden from most people is searched. ``next`` is 0 where the budget ended."""
+    hits, end = JobHits(), time.monotonic() + seconds
+    lowered = [word.casefold() for word in words]
+    for job in _read_open(actor, machines):
+        if hits.looked >= BUDGET or time.monotonic() > end:
+            hits.next = 0
+            break
+        hits.looked += 1
+        text = "" if job.instance else f"{json.dumps(job.input, ensure_ascii=False)} {job.kind}: {job.error}".casefold()
+        if text and MASK not in text and all(word in text for word in lowered):
+            hits.jobs.append(job)
+            if len(hits.jobs) == limit:
+                break
+    return hits
+
+
+def _read_open(actor: Actor, machines: Collection[str]) -> Iterator[Job]:
+    engine = get_engine()
+    depths = engine.survey().only(machines).queues
+    for place in OPEN:
+        for machine, queues in sorted(depths.items()):
+            actor.demand("view", machine)
+            redactor = strict_redactor(machine)
+            for queue, stats in sorted(queues.items()):
+                for offset in range(0, stats.depth[place], PAGE):
+                    yield from map(redactor.job, engine.jobs(machine, queue, place=place, limit=PAGE, offset=offset))

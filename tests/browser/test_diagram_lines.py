@@ -193,6 +193,14 @@ def test_a_line_of_several_transitions_counts_them_all_and_lists_each(page, engi
     expect(page.locator(f"{BOX} b")).to_have_text("4 transitions: Open → Paid")
     expect(page.locator(f"{BOX} p")).to_have_text([f"t{n}: {way}" for n, way in enumerate(ways, 1)])
     expect(page.locator(f"{BOX} a")).to_have_text("Instances in its target")
+    engine.publish({"id": "till", "initial": "Open", "states": states, "index": ["instance.transition"]})
+    engine.create("till", "T-2", {})
+    engine.fire("till", "T-2", "pay_by_transfer")
+    page.goto("/machines/till/?version=2")
+    line.locator(".event").click()
+    with page.expect_navigation():
+        page.locator(f"{BOX} p a", has_text="pay_by_transfer").click()
+    expect(page.locator("tr[data-row]")).to_have_text(re.compile("T-2"))
 
 
 def test_groups_of_a_large_machine_count_live_and_open_by_a_click(large, engine):

@@ -125,6 +125,10 @@ def test_hyphens_are_as_wide_as_in_any_text(as_, engine):
     name = page.get_by_role("link", name="hourly-re-drive")
     drawn = name.evaluate(HYPHEN, "")
     assert drawn == name.evaluate(HYPHEN, "normal") < name.evaluate(HYPHEN, "tabular-nums")
+    engine.publish({"id": "re-order", "initial": "Open", "states": {"Open": {}}})
+    page.goto("/wall/")
+    tile = page.locator(".tile .name", has_text="re-order")
+    assert tile.evaluate(HYPHEN, "") == tile.evaluate(HYPHEN, "normal")
 
 
 def test_the_trend_of_an_error_fills_its_panel(as_, die, follow):

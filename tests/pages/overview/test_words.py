@@ -15,6 +15,9 @@ from machines.instances import words
 from machines.instances.archive.sql import ArchivedRecord
 from machines.instances.archive.store import get_archive
 from machines.models import Machine
+from tests.failures.conftest import die, follow
+
+__all__ = ["die", "follow"]
 
 LEDGER = {
     "id": "ledger",
@@ -78,6 +81,32 @@ def test_what_failed_and_the_input_of_a_job_are_found(as_, engine, db):
     assert found(search(client, "burnt")) == [("instance", "late", "fetch", ["error"])]
 
 
+def test_errors_and_jobs_without_an_instance_are_found(as_, die, follow, engine):
+    die("late", error="no route to Genoa", kind="Lost")
+    follow()
+    kept = engine.enqueue("errand", "fetch", {"from": ["Genoa"]})
+    lost = engine.enqueue("errand", "mend", {"at": "sea"})
+    engine.fail(engine.take("errand", "mend", worker="w")[0], "Genoa is away", retry=False)
+    client = as_("viewer")
+    answer = search(client, "genoa")
+    assert [hit for hit in found(answer) if hit[0] != "instance"] == [
+        ("error group", "Lost in work", "errand", ["no route to Genoa"]),
+        ("job", lost.id, "errand", ["error of mend"]),
+        ("job", kept.id, "errand", ["input of fetch"]),
+    ]
+    for hit in answer.context["words"].hits:
+        assert client.get(hit.url).status_code == 200
+
+
+def test_of_many_jobs_the_first_are_searched_and_the_page_says_so(as_, die, engine, monkeypatch):
+    die("late")
+    monkeypatch.setattr("machines.jobs.search.BUDGET", 1)
+    engine.enqueue("errand", "fetch", {"from": "Genoa"})
+    answer = search(as_("viewer"), "genoa")
+    assert found(answer) == []
+    assert "Searched the first 1 open jobs" in " ".join(answer.content.decode().split())
+
+
 def test_archived_instances_are_found_by_their_data(as_, ledger, engine):
     archive("ledger", 1, "gone", customer="Acme of old")
     answer = search(as_("viewer"), "of old")
@@ -97,7 +126,8 @@ def test_one_budget_holds_for_all_machines_and_the_page_goes_on(as_, ledger, wai
         onward = re.search(r'rel="next" href="([^"]+)#words"', page)
         if not onward:
             break
-        assert f"Searched {answer.context['words'].looked} of 8 instances" in page
+        looked = answer.context["words"].looked
+        assert f"Searched {looked}{' of 8' if looked < 8 else ''} instances" in page
         answer = client.get(reverse("signalbox:search") + html.unescape(onward[1]))
     assert sorted(names) == sorted(["one", "two", *(f"more-{number}" for number in range(5))])
     assert answer.context["words"].looked == 8

@@ -92,7 +92,20 @@ function words(line) {
     title.remove();
   }
   const [head, ...rest] = (line.getAttribute("aria-label") ?? "").split("\n");
-  return [made("b", head), ...rest.map((text) => made("p", text))];
+  return [made("b", head), ...rest.map((text) => row(line, text))];
+}
+
+// Each of several transitions that are drawn as one line leads to its own instances, where the machine keeps these.
+function row(line, text) {
+  const version = line.closest("[data-edges]")?.dataset.edges;
+  const several = line.dataset.transition.split(" ");
+  const id = text.split(":", 1)[0];
+  const url = new URL(line.getAttribute("href") ?? "", location.href);
+  if (!version || several.length < 2 || !several.includes(id) || !line.dataset.target || !url.searchParams.has("state")) return made("p", text);
+  url.searchParams.set("edge", `${version}:${id}`);
+  const paragraph = made("p", "");
+  paragraph.append(anchor(text, url));
+  return paragraph;
 }
 
 function links(line) {
@@ -100,9 +113,13 @@ function links(line) {
   if (!href) return [];
   const edge = new URL(href, location.href).searchParams.has("edge");
   const text = actionOf(line) ? "Open its action" : edge ? "Instances that came by it" : "Instances in its target";
+  return [anchor(text, href)];
+}
+
+function anchor(text, href) {
   const link = made("a", text);
   link.href = href;
-  return [link];
+  return link;
 }
 
 function made(tag, text) {
