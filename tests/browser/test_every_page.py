@@ -88,6 +88,7 @@ PAGES = [
     "/components/",
     "/machines/nothing/",
 ]
+PARTS = 4  # of the pages, so that each test ends in its time on a busy machine, too
 NAMES = "label-content-name-mismatch"  # a name has the words that are seen, which a width and a theme may change
 UNNAMED = """() => [...document.querySelectorAll("input:not([type=hidden]), select, textarea, button, a[href]")]
     .filter((e) => e.checkVisibility() || !e.closest("svg"))
@@ -165,12 +166,13 @@ def everything(engine, waiting, devices, order) -> dict[str, int]:
 
 
 # Zoomed in, a window has fewer pixels: 1400 at 200 %, 1280 at 400 %.
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize(("width", "zoomed"), [(1400, (1024, 700)), (390, (320,))])
-def test_every_page_fits_and_nothing_complains(as_, engine, everything, width, zoomed):
+def test_every_page_fits_and_nothing_complains(as_, engine, everything, width, zoomed, part):
     page = as_("supervisor", viewport={"width": width, "height": 844}, color_scheme="light", reduced_motion="reduce")
     page.add_init_script(path=AXE)
     child, wrong = engine.find("payment").instances[0], {}
-    for address in [*PAGES, reverse("signalbox:instance", args=["payment", child.id])]:
+    for address in [*PAGES, reverse("signalbox:instance", args=["payment", child.id])][part::PARTS]:
         busy(engine)  # a worker that was silent for 15 s is gone, and the page of workers loads anew
         page.goto(address.format_map(everything) if "{" in address else address)
         found = [*page.evaluate(UNNAMED), *page.evaluate(DOUBLE_IDS), *beside(page, width)]

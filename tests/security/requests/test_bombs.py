@@ -108,10 +108,10 @@ def test_a_header_breaks_nothing(world: World, visitors: dict[Kind, Any], name: 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_breaks_nothing(world: World, visitors: dict[Kind, Any], name: str):
-    """Each query at every second page, and each page with every second query."""
+    """Each query at every fifth page, and each page with every fifth query."""
     boss = visitors[BY_NAME["superuser"]]
     pages = [page for page, entry in TABLE.items() if entry.get == 200]
-    for page in pages[list(QUERIES).index(name) % 2 :: 2]:
+    for page in pages[list(QUERIES).index(name) % 5 :: 5]:
         answer = world.ask(boss, "get", f"{TABLE[page].url(page).partition('?')[0]}?{QUERIES[name]}")
         assert answer.status < 500, page
         assert len(answer.body) < LARGEST_PAGE, page
