@@ -1,4 +1,4 @@
--- The keys below a partition's root (machines/engine/keys.py is the other half; a test holds the two together).
+-- The keys below a partition's root that functions use; machines/engine/keys.py has all, and a test compares the two.
 local keys = {}
 
 function keys.meta(root) return root .. ':meta' end
@@ -14,8 +14,6 @@ function keys.floors(root) return root .. ':floors' end
 function keys.seen(root, source) return root .. ':seen:' .. source end
 function keys.held(root, id) return root .. ':held:' .. id end
 function keys.pulse(root) return root .. ':pulse' end
--- The Studio writes it.
-function keys.edited(root) return root .. ':edited' end
 function keys.bells(root) return root .. ':bells' end
 function keys.clock(root) return root .. ':bell' end
 function keys.definition(root, version) return root .. ':def:' .. version end
@@ -44,22 +42,10 @@ function keys.withdrawn(root, job) return root .. ':w:' .. job end
 function keys.lookup(root, field) return root .. ':by:' .. field end
 function keys.versions(root) return root .. ':versions' end
 function keys.counted(root) return root .. ':versions:counted' end
-function keys.filling(root) return root .. ':filling' end
 function keys.wrong(root) return root .. ':wrong' end
 function keys.staged(root) return root .. ':staged' end
 function keys.imported(root, transfer) return root .. ':imported:' .. transfer end
-function keys.pages(root, run) return root .. ':mr:pages:' .. run end
-function keys.index(root, run) return root .. ':mr:index:' .. run end
-function keys.parts(root, run) return root .. ':mr:parts:' .. run end
-function keys.result(root, run) return root .. ':mr:result:' .. run end
-function keys.bulk_order(root, bulk) return root .. ':bk:order:' .. bulk end
-function keys.bulk_items(root, bulk) return root .. ':bk:items:' .. bulk end
-function keys.bulk_previews(root, bulk) return root .. ':bk:verdicts:' .. bulk end
-function keys.bulk_outcomes(root, bulk) return root .. ':bk:outcomes:' .. bulk end
 function keys.enqueued(root, key) return root .. ':once:' .. key end
 function keys.batch(root, id) return root .. ':batch:' .. id end
-function keys.schedule(root, name) return root .. ':sc:' .. name end
-function keys.task_result(root, job) return root .. ':task:' .. job end
-function keys.task_errors(root, job) return root .. ':task:' .. job .. ':errors' end
 
 return keys
