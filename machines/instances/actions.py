@@ -35,7 +35,7 @@ __all__ = [
     "repair",
 ]
 
-REPAIRS = tuple(PREVIEWS)
+REPAIRS = PREVIEWS
 UNKEYED = ("suspend", "resume", "delete")  # done twice, they find nothing left to do
 NOTED = ("data", "changes", "keep_data", "result", "overdue")  # of what was asked for, in the audit
 

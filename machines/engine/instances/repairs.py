@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
+from functools import partial
 from typing import Any, Required, TypedDict, Unpack
 
 from machines.engine import arguments, limits, permits
@@ -65,14 +66,12 @@ class RepairMethods(EngineBase):
         jobs, timers and children of the states left are ended, those of the states entered begin. The reason is
         required and stands in the history.
         """
-        return self._repair(
-            "sb_force", machine, id, _force_words(state=state, data=self._encryption.encrypt(machine, data)), **options
-        )
+        return self._repair("force", machine, id, {"state": state, "data": data}, **options)
 
     def edit(self, machine: str, id: str, changes: Data, **options: Unpack[RepairOptions]) -> Instance:
         """Change data fields, None unsets; each is checked against its declared type. Nothing else happens: guards
         read the new data with the next event. Raises BadPayload."""
-        return self._repair("sb_edit", machine, id, _edit_words(self._encryption.encrypt(machine, changes)), **options)
+        return self._repair("edit", machine, id, {"changes": changes}, **options)
 
     def reset(self, machine: str, id: str, *, keep_data: bool = False, **options: Unpack[RepairOptions]) -> Instance:
         """Return the instance to the initial configuration of its own version, and, unless ``keep_data``, to the data
@@ -81,12 +80,12 @@ class RepairMethods(EngineBase):
         Like ``force`` it runs no action; all jobs, timers, delayed events and children are ended, history states
         forget, and the initial states begin what they invoke. A suspended instance stays suspended.
         """
-        return self._repair("sb_reset", machine, id, _reset_words(keep_data), **options)
+        return self._repair("reset", machine, id, {"keep_data": keep_data}, **options)
 
     def retry(self, machine: str, id: str, invoke: str, **options: Unpack[RepairOptions]) -> Instance:
         """Make the dead job of an active state's invoke ready again with its attempts reset, or a delayed one ready
         at once. Raises BadInput where there is no such job."""
-        return self._repair("sb_unblock", machine, id, _unblock_words("retry", invoke), **options)
+        return self._repair("retry", machine, id, {"invoke": invoke}, **options)
 
     def skip(
         self, machine: str, id: str, invoke: str, result: Any = None, **options: Unpack[RepairOptions]
@@ -95,23 +94,17 @@ class RepairMethods(EngineBase):
 
         Raises Refused where no transition takes its end, BadInput where none listens for it, Suspended.
         """
-        return self._repair(
-            "sb_unblock",
-            machine,
-            id,
-            _unblock_words("skip", invoke, self._encryption.encrypt(machine, result)),
-            **options,
-        )
+        return self._repair("skip", machine, id, {"invoke": invoke, "result": result}, **options)
 
     def cancel(self, machine: str, id: str, invoke: str, **options: Unpack[RepairOptions]) -> Instance:
         """Withdraw the open job of an invoke, and move the instance by ``error.invoke.<id>``, kind "Withdrawn".
         Without a transition for that event the instance stays in its state. Raises BadInput, Suspended."""
-        return self._repair("sb_unblock", machine, id, _unblock_words("cancel", invoke), **options)
+        return self._repair("cancel", machine, id, {"invoke": invoke}, **options)
 
     def suspend(self, machine: str, id: str, **options: Unpack[HoldOptions]) -> Instance:
         """Suspend an instance: events raise ``Suspended``, timers wait, messages and finished jobs queue up in
         order."""
-        return self._hold("sb_suspend", machine, id, [], **options)
+        return self._repair("suspend", machine, id, {}, **options)
 
     def resume(self, machine: str, id: str, *, overdue: str = "fire", **options: Unpack[HoldOptions]) -> Instance:
         """Resume a suspended instance; what waited for it is applied in the order it came.
@@ -119,7 +112,7 @@ class RepairMethods(EngineBase):
         ``overdue``: timers "fire" at the time they were set for, at once when it has passed (the default), or "shift"
         by as long as the instance was suspended.
         """
-        return self._hold("sb_resume", machine, id, [_check_overdue(overdue)], **options)
+        return self._repair("resume", machine, id, {"overdue": overdue}, **options)
 
     def delete(
         self,
@@ -132,14 +125,14 @@ class RepairMethods(EngineBase):
         permit: Permit | None = None,
     ) -> Instance:
         """Remove an instance with its history and open jobs; return it as it was."""
-        who = (arguments.check_actor(actor), arguments.check_reason(reason))
-        words = [id, arguments.encode_whole("expect", expect), *who, *_permit_words(permit)]
+        said = {"actor": arguments.check_actor(actor), "reason": arguments.check_reason(reason)}
+        words = self._list_words("delete", machine, id, {}, said, expect=expect, permit=permit)
         return self._change("sb_delete", machine, id, words, expect=expect)
 
     def pin_instance(self, machine: str, id: str, pinned: bool = True, **options: Unpack[RepairOptions]) -> Instance:
         """Pin an instance to its version, so that no plan moves it, or unpin it; a step in its history. Arguments and
         errors as of other repairs."""
-        return self._repair("sb_pin", machine, id, ["1" if pinned else "0"], **options)
+        return self._repair("pin_instance", machine, id, {"pinned": pinned}, **options)
 
     # Preview
 
@@ -148,14 +141,10 @@ class RepairMethods(EngineBase):
     ) -> Preview:
         """Compute what a repair would do; change nothing. ``repair`` is the name of one of the methods above,
         ``asked`` its arguments except actor, reason and key. Raises what the repair would raise."""
-        made = PREVIEWS.get(repair)
-        if made is None:
+        if repair not in PREVIEWS:
             raise BadInput(f"the repairs are {', '.join(PREVIEWS)}, not {repair!r}")
-        asked = {name: self._encryption.encrypt(machine, value) for name, value in asked.items()}
-        function, words = made(
-            id, arguments.encode_whole("expect", expect), arguments.encode_whole("now", now), **asked
-        )
-        reply = self._caller.call(function, self._root(machine, id), *words)
+        words = self._list_words(repair, machine, id, asked, {"dry": DRY}, expect=expect, now=now)
+        reply = self._caller.call(REPAIRS[repair].function, self._root(machine, id), *words)
         return read_preview(machine, id, repair, self._require_ok(machine, id, reply, expect)[1])
 
     def waits(self, machine: str, id: str) -> list[Wait]:
@@ -168,10 +157,10 @@ class RepairMethods(EngineBase):
 
     def _repair(
         self,
-        function: str,
+        repair: str,
         machine: str,
         id: str,
-        asked: Words,
+        asked: Mapping[str, Any],
         *,
         actor: str,
         reason: str,
@@ -180,38 +169,32 @@ class RepairMethods(EngineBase):
         now: int | None = None,
         permit: Permit | None = None,
     ) -> Instance:
-        ends = (arguments.encode_whole("now", now), arguments.check_key(key), *_permit_words(permit))
-        words = [id, *asked, arguments.encode_whole("expect", expect), *_actor_words(actor, reason), *ends]
-        return self._change(function, machine, id, words, expect=expect, now=now)
+        said = {"actor": arguments.check_actor(actor), "reason": arguments.require_reason(reason)}
+        said["key"] = arguments.check_key(key)
+        words = self._list_words(repair, machine, id, asked, said, expect=expect, now=now, permit=permit)
+        return self._change(REPAIRS[repair].function, machine, id, words, expect=expect, now=now)
 
-    def _hold(
+    def _list_words(
         self,
-        function: str,
+        repair: str,
         machine: str,
         id: str,
-        further: Words,
+        asked: Mapping[str, Any],
+        said: Mapping[str, str],
         *,
-        actor: str,
-        reason: str,
         expect: int | None = None,
         now: int | None = None,
         permit: Permit | None = None,
-    ) -> Instance:
-        words = [*_actor_words(actor, reason), arguments.encode_whole("now", now), *further, *_permit_words(permit)]
-        words = [id, arguments.encode_whole("expect", expect), *words]
-        return self._change(function, machine, id, words, expect=expect, now=now)
+    ) -> Words:
+        """List the words of a call. ``asked``: the arguments that this repair alone has; ``said``: words by name."""
+        kind = REPAIRS[repair]
+        own = kind.encode(**{name: self._encryption.encrypt(machine, value) for name, value in asked.items()})
+        words = {"expect": arguments.encode_whole("expect", expect), "now": arguments.encode_whole("now", now), **said}
+        words["permit"] = "" if permit is None else permits.encode_permit(permit)
+        return [id, *(word for name in kind.order for word in (own if name == "asked" else [words.get(name, "")]))]
 
 
-def _actor_words(actor: str, reason: str) -> Words:
-    return [arguments.check_actor(actor), arguments.require_reason(reason)]
-
-
-def _permit_words(permit: Permit | None) -> Words:
-    """Return the words for a permit, which follow all others: "" (commit, no preview) and the permit."""
-    return [] if permit is None else ["", permits.encode_permit(permit)]
-
-
-def _force_words(*, state: str | Sequence[str], data: Data | None = None) -> Words:
+def _force_words(state: str | Sequence[str], data: Data | None = None) -> Words:
     return [arguments.join_states(state), arguments.encode_fields("data", data, limits.MAX_DATA)]
 
 
@@ -222,47 +205,40 @@ def _edit_words(changes: Data) -> Words:
     return [words]
 
 
-def _reset_words(keep_data: bool) -> Words:
-    return ["keep" if keep_data else ""]
-
-
 def _unblock_words(verb: str, invoke: str, result: Any = None) -> Words:
     text = "" if result is None else arguments.encode_document("result", result, limits.MAX_DATA)
     return [verb, arguments.check_text("the invoke", invoke, limits.MAX_INVOKE_ID), text]
 
 
-def _check_overdue(overdue: str) -> str:
+def _resume_words(overdue: str = "fire") -> Words:
     if overdue not in OVERDUE:
         raise BadInput(f"overdue is one of {', '.join(OVERDUE)}, not {overdue!r}")
-    return overdue
+    return [overdue]
 
 
-# A preview's function and arguments: without actor and reason.
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """How a repair is called. ``encode``: makes words of the arguments that it alone has; ``order``: of all words after
+    the id, of which "asked" stands for those."""
 
-PreviewCall = Callable[..., tuple[str, Words]]
-
-
-def _dry(function: str, words: Callable[..., Words]) -> PreviewCall:
-    def make(id: str, expect: str, now: str, **asked: Any) -> tuple[str, Words]:
-        return function, [id, *words(**asked), expect, "", "", now, "", DRY]
-
-    return make
+    function: str
+    encode: Callable[..., Words]
+    order: tuple[str, ...] = ("asked", "expect", "actor", "reason", "now", "key", "dry", "permit")
 
 
-PREVIEWS: dict[str, PreviewCall] = {
-    "force": _dry("sb_force", _force_words),
-    "edit": _dry("sb_edit", lambda *, changes: _edit_words(changes)),
-    "reset": _dry("sb_reset", lambda *, keep_data=False: _reset_words(keep_data)),
-    "retry": _dry("sb_unblock", lambda *, invoke: _unblock_words("retry", invoke)),
-    "skip": _dry("sb_unblock", lambda *, invoke, result=None: _unblock_words("skip", invoke, result)),
-    "cancel": _dry("sb_unblock", lambda *, invoke: _unblock_words("cancel", invoke)),
-    "suspend": lambda id, expect, now: ("sb_suspend", [id, expect, "", "", now, DRY]),
-    "resume": lambda id, expect, now, overdue="fire": (
-        "sb_resume",
-        [id, expect, "", "", now, _check_overdue(overdue), DRY],
-    ),
-    "delete": lambda id, expect, now: ("sb_delete", [id, expect, "", "", DRY]),
+REPAIRS = {
+    "force": Repair("sb_force", _force_words),
+    "edit": Repair("sb_edit", _edit_words),
+    "reset": Repair("sb_reset", lambda keep_data=False: ["keep" if keep_data else ""]),
+    "retry": Repair("sb_unblock", partial(_unblock_words, "retry")),
+    "skip": Repair("sb_unblock", partial(_unblock_words, "skip")),
+    "cancel": Repair("sb_unblock", partial(_unblock_words, "cancel")),
+    "suspend": Repair("sb_suspend", list, ("expect", "actor", "reason", "now", "dry", "permit")),
+    "resume": Repair("sb_resume", _resume_words, ("expect", "actor", "reason", "now", "asked", "dry", "permit")),
+    "delete": Repair("sb_delete", list, ("expect", "actor", "reason", "dry", "permit")),
+    "pin_instance": Repair("sb_pin", lambda pinned: ["1" if pinned else "0"]),
 }
+PREVIEWS = tuple(name for name in REPAIRS if name != "pin_instance")
 
 
 @dataclass(frozen=True, slots=True)

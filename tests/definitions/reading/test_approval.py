@@ -26,7 +26,7 @@ def found(definition):
 
 
 def test_the_repairs_are_those_of_the_engine():
-    assert tuple(PREVIEWS) == REPAIRS
+    assert PREVIEWS == REPAIRS
 
 
 def test_the_outline_and_the_program_have_it():
