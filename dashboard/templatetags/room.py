@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django import template
+from django.forms.utils import flatatt
 from django.http import HttpRequest
 from django.shortcuts import resolve_url
 from django.template import Context, defaulttags
@@ -53,6 +54,7 @@ Time = float | datetime | str
 ENGINE_STEPS = ("done.invoke.", "error.invoke.", "(create)")
 """Events of steps whose actor is a job or another instance."""
 JOB = re.compile(JobId.regex)
+SIGNS = {"ok": "✓", "warn": "▲", "stop": "⊘"}
 BULK_MARK = re.compile(r" \[bulk ([^\]\s]{1,200})\]$")
 """What a bulk action writes behind the reason of each step."""
 
@@ -256,6 +258,47 @@ def columns(*heads: str) -> SafeString:
         text = format_html("<span{}>{}</span>", name, label) if classes == "unseen" else label
         cells += format_html('<th scope="col"{}>{}</th>', "" if classes == "unseen" else name, text)
     return format_html("<thead><tr>{}</tr></thead>", cells)
+
+
+@register.simple_block_tag
+def table(content: SafeString, *heads: str, **attributes: Any) -> SafeString:
+    """Write a table that scrolls by itself around its rows. ``heads``: as ``columns`` takes them."""
+    return format_html(
+        '<div class="scroll"><table{}>{}<tbody>{}</tbody></table></div>', _flatten(attributes), columns(*heads), content
+    )
+
+
+@register.simple_block_tag
+def fact(content: SafeString, name: str, **attributes: Any) -> SafeString:
+    """Write a row with a name and its value."""
+    attributes = {"class": "grow"} | attributes
+    return format_html('<tr><th scope="row">{}</th><td{}>{}</td></tr>', name, _flatten(attributes), content)
+
+
+@register.simple_block_tag
+def panel(content: SafeString, id: str, title: str, *, aside: str = "", **attributes: Any) -> SafeString:
+    """Write a panel with its heading. ``id``: of the heading; ``aside``: what stands beside it."""
+    attributes = {"class": f"panel {attributes.pop('class', '')}".rstrip(), "aria-labelledby": id} | attributes
+    beside = format_html('<span class="aside">{}</span>', aside) if aside else ""
+    return format_html(
+        '<section{}><header><h2 id="{}">{}</h2>{}</header>{}</section>',
+        _flatten(attributes), id, title, beside, content,
+    )  # fmt: skip
+
+
+@register.simple_block_tag
+def notice(content: SafeString, kind: str, *, sign: str = "", **attributes: Any) -> SafeString:
+    """Write a notice. ``kind``: its colour, a key of ``SIGNS`` or empty; ``sign``: another than the usual one."""
+    attributes = {"class": f"notice {kind}".rstrip()} | attributes
+    return format_html(
+        '<div{}><span class="sign" aria-hidden="true">{}</span><p class="said">{}</p></div>',
+        _flatten(attributes), sign or SIGNS[kind], content,
+    )  # fmt: skip
+
+
+def _flatten(attributes: Mapping[str, Any]) -> str:
+    """Return attributes as HTML has them: ``data_region`` is ``data-region``, and an empty one is left out."""
+    return flatatt({name.replace("_", "-"): value or None for name, value in attributes.items()})
 
 
 @register.simple_tag
