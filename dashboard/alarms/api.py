@@ -16,7 +16,7 @@ from dashboard.shared.errors.redis_outage import AWAY, Panels
 from dashboard.shared.list_pages import Text
 from machines.alarms import actions as alarms
 from machines.alarms.alarm import Alarm
-from machines.alarms.models import KEY_LENGTH
+from machines.alarms.models import KEY_LENGTH, AlarmEvent
 from machines.people.actor import Actor
 
 from .queries import collect_alarms, link_alarms
@@ -26,7 +26,7 @@ Key = Annotated[str, Field(min_length=1, max_length=KEY_LENGTH, description="of 
 Events = Literal["", "raised", "worsened", "cleared", "acknowledged", "assigned", "snoozed", "woken", "expired"]
 
 
-class AlarmOut(Out):
+class AlarmOut(Out.derive(Alarm, "text act_url acknowledged_by snoozed_by snooze_reason")):
     key: str = Field(description="stays the same while the cause does", examples=["dead:order/payment"])
     kind: str = Field(examples=["dead"])
     severity: str = Field(description="critical, warning or info")
@@ -35,19 +35,14 @@ class AlarmOut(Out):
     since: int = Field(description="milliseconds since the epoch; 0 where nobody knows")
     count: int = Field(description="jobs, instances or others that it counts")
     causes: tuple[str, ...] = Field(description="what one alarm joins, such as the queues that wait for one worker")
-    text: str
     advice: str = Field(description="what to do first")
     url: str = Field(description="the page of what it is about")
     error: str = Field(description="how many of its dead jobs have the most frequent error, or empty")
     error_url: str = Field(description="the page of that error's group, or empty")
     act: str = Field(description="the action that fixes it, or empty")
-    act_url: str
     owner: str = Field(description="user name, or empty")
-    acknowledged_by: str
     acknowledged_at: int = Field(description="milliseconds since the epoch; 0 for not")
     snoozed_until: int = Field(description="milliseconds since the epoch; 0 for not")
-    snoozed_by: str
-    snooze_reason: str
 
 
 class Alarms(Out):
@@ -55,18 +50,10 @@ class Alarms(Out):
     away: dict[str, str] = Field({}, description=f"{AWAY}; without `rates`, storms of refusals are not in the list")
 
 
-class AlarmEventOut(Out):
-    id: int
-    at: Ms
-    key: str
-    kind: str
-    machine: str
-    severity: str
-    text: str
+class AlarmEventOut(Out.derive(AlarmEvent, "id at key kind machine severity text reason")):
     event: str = Field(description="raised, worsened, cleared, acknowledged, assigned, snoozed, woken or expired")
     actor: str = Field(description="empty for what a worker noticed")
     owner: str = Field(description="of an assignment; empty where the alarm was given up")
-    reason: str
     until: Ms | None = Field(None, description="of a snooze")
 
 

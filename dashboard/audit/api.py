@@ -10,24 +10,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of
-from dashboard.api.framework.schemas import Mistaken, Ms, Out, Page
+from dashboard.api.framework.schemas import Mistaken, Out, Page
+from machines.models import AuditEntry
 
 from . import filter as audit_filter
 
 group = Group("audit", "Who did what, and the result.", right="audit")
 
 
-class EntryOut(Out):
-    id: int
-    at: Ms
-    actor: str
-    action: str
-    machine: str
-    instance: str
-    queue: str
-    target: str
-    reason: str
-    source: str
+class EntryOut(Out.derive(AuditEntry, "id at actor action machine instance queue target reason source")):
     request: str = Field(description="the X-Request-Id of the answer to whoever asked for it; empty where nobody did")
     outcome: str = Field(description="done, refused or failed")
     detail: dict[str, Any] = Field(validation_alias="facts")

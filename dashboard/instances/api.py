@@ -12,9 +12,19 @@ from pydantic import Field
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_key, engine_of
 from dashboard.api.framework.request_terms import read_expected, set_etag
-from dashboard.api.framework.schemas import Body, Data, Items, Ms, Out, Page, Reason, Why, answers_of
+from dashboard.api.framework.schemas import Body, Data, Items, Out, Page, Reason, Why, answers_of
 from dashboard.shared.errors.problems import redact_facts
-from machines.engine import EngineUnavailable, Explanation, Instance, Preview, SignalboxError
+from machines.engine import (
+    Because,
+    Candidate,
+    EngineUnavailable,
+    Explanation,
+    Instance,
+    Preview,
+    SignalboxError,
+    Step,
+    Timer,
+)
 from machines.instances import actions as instances
 from machines.instances.queries import find_problems
 from machines.people.errors import Forbidden
@@ -25,12 +35,8 @@ INSTANCE = f"{INSTANCES}/{{instance:id}}"
 TOGETHER = 100  # events of one call
 
 
-class TimerOut(Out):
-    id: str
-    event: str
-    due: Ms
-    state: str = ""
-    target: str = ""
+class TimerOut(Out.derive(Timer, "id event state target", times="due")):
+    """A timer of an instance. `target`: the instance that an event is sent to; empty for itself."""
 
 
 class OutcomeOut(Out):
@@ -40,24 +46,17 @@ class OutcomeOut(Out):
     replicated: int | None = Field(None, description="how many had the step in time; null if it waited for none")
 
 
-class InstanceOut(Out):
+class InstanceOut(Out.derive(Instance, "id machine done jobs parent", times="entered created")):
     """One instance at one moment. `revision` is what If-Match takes; `version` is that of its machine."""
 
-    id: str
-    machine: str
     configuration: list[str] = Field(description="the active leaf states")
     state: str = Field(description="the same as one line of text")
     data: Data
     revision: int = Field(description="the counter of its steps: what If-Match takes")
     version: int = Field(description="of its machine: the definition that it runs")
-    entered: Ms
-    created: Ms
-    done: bool
     suspended: int | None = Field(None, description="since when, ms; null where it is not")
-    jobs: list[str]
     timers: list[TimerOut]
     children: dict[str, dict[str, str]] = Field(description="invoke -> the machine and id it runs")
-    parent: dict[str, str] | None = None
     outcome: OutcomeOut | None = Field(None, description="what this call did; null where it only read")
     archived: bool = Field(False, description="true: of the archive; it can be read, and not changed")
     archived_at: int | None = Field(None, description="when it was archived, ms; null where it is not")
@@ -79,51 +78,29 @@ class ProblemOut(Out):
     text: str
 
 
-class StepOut(Out):
+class StepOut(Out.derive(Step, "event configuration transitions actor reason", times="at")):
     revision: int = Field(description="of the instance after this step")
-    at: Ms
-    event: str
     source: list[str] | None = Field(None, description="null where the step before is not kept any more")
-    configuration: list[str]
-    transitions: list[str]
-    actor: str
-    reason: str
     payload: Data
     changes: dict[str, Any] = Field(description="field -> its new value, null where it was unset")
 
 
-class BecauseOut(Out):
-    text: str
-    verdict: str
-    values: dict[str, Any]
-    message: str | None = None
+class BecauseOut(Out.derive(Because, "text verdict values message")):
+    """One part of a guard that decided it, with the values that it read."""
 
 
-class CandidateOut(Out):
-    id: str
-    event: str
-    target: str | None = None
-    guard: str | None = None
-    verdict: str
+class CandidateOut(Out.derive(Candidate, "id event target guard verdict allow")):
     because: list[BecauseOut]
-    allow: list[str]
 
 
-class ExplanationOut(Out):
-    machine: str
-    id: str
-    event: str
-    taken: bool
+class ExplanationOut(
+    Out.derive(
+        Explanation,
+        "machine id event taken configuration why error outcome known_events work exhausted omitted",
+    )
+):
     revision: int = Field(description="of the instance")
-    configuration: list[str]
     candidates: list[CandidateOut]
-    why: str | None = None
-    error: str | None = None
-    outcome: dict[str, Any] | None = None
-    known_events: list[str]
-    work: int = 0
-    exhausted: bool = False
-    omitted: int = 0
 
 
 class Creating(Body):
@@ -349,17 +326,10 @@ class Resume(Body):
     overdue: Literal["fire", "shift"] = Field("fire", description="how overdue timers are handled")
 
 
-class PreviewOut(Out):
+class PreviewOut(Out.derive(Preview, "machine id repair before configuration moved changes transitions messages done")):
     """What it would do to the instance at `revision`; nothing was done."""
 
-    machine: str
-    id: str
-    repair: str
     revision: int = Field(description="of the instance")
-    before: list[str]
-    configuration: list[str]
-    moved: bool
-    changes: dict[str, Any]
     withdrawn: list[dict[str, Any]] = Field(description="jobs that would be removed")
     added: list[dict[str, Any]] = Field(description="jobs that would be added")
     renewed: str = Field(description="the job that would be retried, or empty")
@@ -367,10 +337,7 @@ class PreviewOut(Out):
     armed: list[dict[str, Any]] = Field(description="timers that would be set")
     ended: list[dict[str, Any]] = Field(description="child instances that would be stopped")
     started: list[dict[str, Any]] = Field(description="child instances that would be started")
-    transitions: list[str]
-    messages: int
     held: int = Field(description="queued messages, delivered on resume")
-    done: bool
 
 
 KINDS: dict[str, tuple[type[Body], str, dict[str, Any]]] = {

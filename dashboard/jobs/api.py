@@ -17,44 +17,23 @@ group = Group("jobs", "Single jobs.")
 JOB = "/machines/{name:machine}/jobs/{job:job}"
 
 
-class JobOut(Out):
+class JobOut(
+    Out.derive(
+        Job,
+        "id machine queue src instance invoke input attempt attempts priority group weight unique worker error "
+        "kind trace lease timeout backoff progress",
+        times="created due started taken finished lease_until deadline",
+    )
+):
     """Times are 0 where there was no such moment. The token that fences its end is never shown."""
 
-    id: str
-    machine: str
-    queue: str
-    src: str
-    instance: str
-    invoke: str
     place: str = Field(description="ready, leased, delayed, dead, or handled: dead, and its instance moved on")
     instance_is: str = Field(
         "", description="present, finished, gone, later (the id belongs to a later instance), elsewhere; empty for none"
     )
     instance_state: list[str] = Field([], description="its active states, of a present or finished instance")
-    input: Any = None
     data: Data
-    attempt: int
-    attempts: int
-    priority: int
-    group: str
-    weight: float
-    unique: str
-    worker: str
-    error: str
-    kind: str
-    trace: str
-    created: Ms
-    due: Ms
-    started: Ms
-    taken: Ms
-    finished: Ms
     handled: Ms = Field(0, description="when its instance no longer waited for the dead job")
-    lease: int
-    lease_until: Ms
-    deadline: Ms
-    timeout: int
-    backoff: int
-    progress: dict[str, Any] | None = None
     log: list[dict[str, Any]] = Field(description="the last ten attempts that ended, oldest first")
 
 

@@ -18,6 +18,7 @@ from dashboard.machines.api import FindingOut, Published
 from machines.catalog.submissions import FORMAT_NAMES
 from machines.catalog.version_rules import read_policy
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
+from machines.engine.versions.rollout.records import Guard, Rollout, VersionFigures, VersionPin, Withdrawal
 from machines.models import Draft
 from machines.versions import drafts, rollouts
 
@@ -26,45 +27,25 @@ ROLLOUT = "/machines/{name:machine}/rollout"
 VERSION = "/machines/{name:machine}/versions/{int:version}"
 
 
-class GuardOut(Out):
+class GuardOut(Out.derive(Guard, "factor refusals dead minimum least")):
     """It stops by itself when refusals or dead jobs per step are `factor` times those of the base version, after
     `minimum` steps of which `least` went wrong."""
 
-    factor: float
-    refusals: bool
-    dead: bool
-    minimum: int
-    least: int
 
-
-class RolloutOut(Out):
-    version: int
+class RolloutOut(Out.derive(Rollout, "version percent actor reason by_guard", times="since changed")):
     base: int = Field(description="the version that all other new instances get")
-    percent: float
-    since: Ms
-    changed: Ms
-    actor: str
-    reason: str
     guard: GuardOut | None
     stopped: Ms | None
-    by_guard: bool
     figures: dict[str, Any] = Field(description="of both versions, where the guard stopped it")
     turn: int = Field(description="send it back as `expect`")
 
 
-class PinOut(Out):
-    version: int
+class PinOut(Out.derive(VersionPin, "version actor reason", times="since")):
     next: int = Field(description="becomes current when it is unpinned")
-    since: Ms
-    actor: str
-    reason: str
 
 
-class WithdrawalOut(Out):
-    version: int
-    since: Ms
-    actor: str
-    reason: str
+class WithdrawalOut(Out.derive(Withdrawal, "version actor reason", times="since")):
+    """A version that no new instance gets."""
 
 
 class RuleOut(Out):
@@ -90,17 +71,12 @@ class StateTimeOut(Out):
     exact: bool
 
 
-class VersionFiguresOut(Out):
-    version: int
+class VersionFiguresOut(Out.derive(VersionFigures, "version instances created refusals flow")):
     role: str = Field(description="current, rollout, withdrawn or empty")
-    instances: int
     exact: bool = Field(description="false while instances of before the counters are counted")
-    created: int
-    refusals: int
     dead: int = Field(description="jobs out of attempts")
     failed: int = Field(description="steps of timers that failed")
     steps: int = Field(description="transitions that were taken")
-    flow: dict[str, int]
     times: dict[str, StateTimeOut]
 
 
@@ -287,18 +263,12 @@ DRAFT = "/drafts/{int:draft}"
 DRAFTS = "/machines/{name:machine}/drafts"
 
 
-class DraftRow(Out):
+class DraftRow(Out.derive(Draft, "id machine format note author revision")):
     """A draft without its text."""
 
-    id: int
-    machine: str
     base: int | None = Field(description="the version that it was made from; null: there was no such machine")
-    format: str
-    note: str
-    author: str
     created: Ms = Field(validation_alias="created_at")
     updated: Ms = Field(validation_alias="updated_at")
-    revision: int
     state: str = Field(description="open, published or discarded")
     published: int | None = Field(description="the version it became")
     closed_by: str = Field(description="who published or discarded it")

@@ -14,7 +14,7 @@ from dashboard.api.framework.operation import Group, actor_of, charge
 from dashboard.api.framework.schemas import ApprovalOut, Body, Mistaken, Ms, Out, Page, Reason, Why
 from dashboard.machines.api import FindingOut
 from machines.bulks.order import MAX_RATE
-from machines.engine import Instance
+from machines.engine import Change, Instance
 from machines.models import StoredPlan
 from machines.people.actor import Actor
 from machines.versions import comparison, plans
@@ -24,14 +24,10 @@ PLAN = "/plans/{int:plan}"
 PLANS = "/machines/{name:machine}/plans"
 
 
-class ChangeOut(Out):
+class ChangeOut(Out.derive(Change, "path before after reason")):
     kind: str = Field(description="state, transition, guard, action, data, timer, invoke, queue or machine")
     verb: str = Field(description="added, removed, changed or renamed")
-    path: str
-    before: str
-    after: str
     verdict: str = Field(description="compatible, needs a mapping, or changes what runs")
-    reason: str
     match: str = Field(description="how both sides were found to be one thing: id, path, shape, or empty")
 
 
@@ -87,16 +83,9 @@ class ProgressOut(Out):
     outcomes: dict[str, int]
 
 
-class StoredRow(Out):
-    id: int
-    machine: str
-    to: int
-    plan_id: str
-    note: str
-    author: str
+class StoredRow(Out.derive(StoredPlan, "id machine to plan_id note author approved_by")):
     created: Ms = Field(validation_alias="created_at")
     tried_at: Ms | None = Field(validation_alias="dry_run_at", description="when the dry run was made")
-    approved_by: str
     bulk: str = Field(description="the bulk action that moves instances by it, or empty")
     back: str = Field(description="the one that takes it back, or empty")
     outcome: dict[str, Any] | None = Field(description="of the bulk action that is over")

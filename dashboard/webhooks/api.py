@@ -22,35 +22,20 @@ group = Group("webhooks", "External URLs that receive emitted messages.", right=
 WEBHOOK = "/webhooks/{int:webhook}"
 
 
-class WebhookOut(Out):
-    id: int
-    name: str
-    url: str
+class WebhookOut(Out.derive(Webhook, "id name url active maker made_at")):
     machines: list[str] = Field(description="names; none: every machine")
     types: list[str] = Field(description="of messages; * stands for any characters")
-    active: bool
     stopped: str = Field(description="why it was disabled automatically, or empty")
     failures: int = Field(description="attempts that failed since one got through")
-    maker: str
-    made_at: Ms
 
 
 class WithSecret(WebhookOut):
     secret: str = Field(description="what messages are signed with; shown this once")
 
 
-class DeliveryOut(Out):
-    id: int
+class DeliveryOut(Out.derive(Delivery, "id type machine instance state due tries made_at ended_at")):
     key: str = Field(description="webhook-id: the same with each attempt")
-    type: str
-    machine: str
-    instance: str
-    state: str
-    due: Ms
-    tries: int
     attempts: list[dict[str, Any]]
-    made_at: Ms
-    ended_at: Ms | None = None
 
 
 class LogGapOut(Out):

@@ -9,27 +9,22 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Body, Items, Ms, Out, Reason
+from machines.engine import WorkerInfo
 from machines.jobs import worker_actions as workers
 
 group = Group("workers", "Processes that run jobs.")
 
 
-class WorkerOut(Out):
-    id: str
-    host: str
-    pid: int
-    queues: list[str]
-    in_hand: int
-    concurrency: int
+class WorkerOut(
+    Out.derive(
+        WorkerInfo,
+        "id host pid queues in_hand concurrency version note holding done failed",
+        times="started",
+    )
+):
     status: str = Field(description="working, blocked, quiet, exhausted or stopping")
-    started: Ms
     seen: Ms = Field(description="its last heartbeat, ms")
-    version: str
-    note: str
     memory: int = Field(description="bytes; 0 where that is not known")
-    holding: list[dict[str, Any]]
-    done: int
-    failed: int
     lacking: dict[str, list[str]] = Field(description="machine/queue -> handlers it lacks there")
     hanging: dict[str, list[str]] = Field(
         description="machine/queue -> handlers that go on past their deadline, or block the event loop"

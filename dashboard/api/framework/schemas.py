@@ -6,12 +6,14 @@ How what goes in and comes out is written down: strict where it comes in, straig
 from __future__ import annotations
 
 import json
+from dataclasses import is_dataclass
 from datetime import datetime
-from typing import Annotated, Any, Generic, Self, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar, get_type_hints
 
+from django.db.models import BooleanField, DateTimeField, IntegerField, Model
 from django.http import HttpRequest, HttpResponse
 from ninja.parser import Parser
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from dashboard.shared.times import in_ms
 from dashboard.site.mount_point import api_path
@@ -71,9 +73,26 @@ class Out(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     @classmethod
+    def derive(cls, record: type[Any], names: str, *, times: str = "") -> type[Self]:
+        """Make a base of it with fields of a record, a dataclass or a model: those called ``names``, with its types,
+        and ``times``, which are ms."""
+        types = get_type_hints(record) if is_dataclass(record) else _list_column_types(record)
+        fields = {name: types[name] for name in names.split()} | dict.fromkeys(times.split(), Ms)
+        return create_model(record.__name__, __base__=cls, **{name: (kind, ...) for name, kind in fields.items()})
+
+    @classmethod
     def build(cls, record: object, **more: Any) -> Self:
         """Make it of a record, and of what the record does not hold or holds otherwise."""
         return cls.model_validate(_Extended(record, more))
+
+
+def _list_column_types(model: type[Model]) -> dict[str, Any]:
+    kinds = ((IntegerField, int), (BooleanField, bool), (DateTimeField, Ms))
+    found = {}
+    for column in model._meta.concrete_fields:
+        kind = next((kind for of, kind in kinds if isinstance(column, of)), str)
+        found[column.name] = kind | None if column.null else kind
+    return found
 
 
 class _Extended:
@@ -123,30 +142,21 @@ class Mistaken(Exception):
         self.path = path
 
 
-class ApprovalOut(Out):
+class ApprovalOut(Out.derive(Approval, "id machine target reason asker asked_at expires_at decider decided_at")):
     """A request for a second person."""
 
-    id: int
-    machine: str
     instance: str = Field(description="empty for a bulk")
     bulk: str = Field(description="empty for an instance")
     action: str = Field(examples=["force", "fire:refund"])
-    target: str
     asked: dict[str, Any] = Field(
         description="what the action takes, of an event also the transitions it selects; empty once it is decided"
     )
     expect: int | None = Field(None, description="the revision it was asked for")
-    reason: str
-    asker: str
     groups: list[str] = Field(description="those that decide; empty: whoever holds the right")
     empty_groups: list[str] = Field([], description="of these, those in which nobody but the requester is")
     quorum: int = Field(description="how many people have to approve")
     approvers: list[str] = Field(description="with a quorum: who have approved and still count")
-    asked_at: Ms
-    expires_at: Ms
     state: str = Field(description="open, running, done, failed, declined, withdrawn or expired")
-    decider: str
-    decided_at: Ms | None = None
     note: str = Field(description="the decision note")
     outcome: str = Field(description="the outcome")
     code: str = Field(description="of the error it failed with")

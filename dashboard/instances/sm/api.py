@@ -14,11 +14,7 @@ group = Group("keys", "State machines by key, as stored by the SM commands.", ev
 KEY = "/sm/{instance:key}"
 
 
-class KeptOut(Out):
-    key: str
-    current: str
-    initial: str
-    reason: str
+class KeptOut(Out.derive(Kept, "key current initial reason")):
     map: dict[str, list[str]] = Field(description="state -> the states it leads to")
     onward: list[str] = Field(description="where it may go now")
 

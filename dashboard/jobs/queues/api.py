@@ -11,7 +11,7 @@ from pydantic import Field
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_of
 from dashboard.api.framework.schemas import Acting, Items, Ms, Out, Page
-from machines.engine import LookupFailed, QueueStats
+from machines.engine import LookupFailed, Pause, QueueStats
 from machines.engine.limits import MAX_CONCURRENCY, MAX_INTEGER
 from machines.jobs import groups
 from machines.jobs import queries as job_queries
@@ -25,33 +25,20 @@ group = Group("queues", "Queues of the jobs that states create.")
 QUEUE = "/machines/{name:machine}/queues/{name:queue}"
 
 
-class PauseOut(Out):
-    since: Ms
-    actor: str
-    reason: str
+class PauseOut(Out.derive(Pause, "actor reason", times="since")):
+    """The pause of a queue or of a group of jobs."""
 
 
-class QueueOut(Out):
+class QueueOut(Out.derive(QueueStats, "queue enqueued taken completed failed lost died withdrawn purged waits runs")):
     """`waits` and `runs` are histograms: magnitude -> how many. Counters only grow."""
 
     machine: str
-    queue: str
     depth: dict[str, int] = Field(description="place -> jobs there")
     held: int = Field(0, description="ready jobs that wait for the limits of their groups")
     oldest: int | None = Field(None, description="since when the longest-waiting ready job waits, ms")
     paused: PauseOut | None = None
     concurrency: int | None = Field(None, description="jobs at a time; null without a limit")
     rate: str = Field(description='such as "100/s"; empty without a limit')
-    enqueued: int
-    taken: int
-    completed: int
-    failed: int
-    lost: int
-    died: int
-    withdrawn: int
-    purged: int
-    waits: dict[int, int]
-    runs: dict[int, int]
 
 
 class GroupOut(Out):
