@@ -1,17 +1,16 @@
 // Shows what a line means: event, states, guard and actions in words, while the pointer or the focus is on it. A click
 // keeps it open, with a link to the instances that came by the line, or to its action on the page of an instance.
 
+import { element } from "../shared/dom.js";
+
 const AIR = 8; // pixels between the line's label and the box
 const EDGE = ".edge.transition";
-const box = document.createElement("div");
+const box = element("div", { className: "edge-box", popover: "manual", id: "edge-box" });
 let shown = null; // the line
 let held = false; // a person clicked it
 let placed = null; // what keeps the box in its place
 let closing = false; // the focus goes back to the line, which does not open the box again
 
-box.className = "edge-box";
-box.popover = "manual";
-box.id = "edge-box";
 document.body.append(box);
 
 /** Enables the box for the lines in a frame, also for those of a diagram that replaces the present one. */
@@ -92,7 +91,7 @@ function words(line) {
     title.remove();
   }
   const [head, ...rest] = (line.getAttribute("aria-label") ?? "").split("\n");
-  return [made("b", head), ...rest.map((text) => row(line, text))];
+  return [element("b", {}, head), ...rest.map((text) => row(line, text))];
 }
 
 // Each of several transitions that are drawn as one line leads to its own instances, where the machine keeps these.
@@ -101,11 +100,9 @@ function row(line, text) {
   const several = line.dataset.transition.split(" ");
   const id = text.split(":", 1)[0];
   const url = new URL(line.getAttribute("href") ?? "", location.href);
-  if (!version || several.length < 2 || !several.includes(id) || !line.dataset.target || !url.searchParams.has("state")) return made("p", text);
+  if (!version || several.length < 2 || !several.includes(id) || !line.dataset.target || !url.searchParams.has("state")) return element("p", {}, text);
   url.searchParams.set("edge", `${version}:${id}`);
-  const paragraph = made("p", "");
-  paragraph.append(anchor(text, url));
-  return paragraph;
+  return element("p", {}, element("a", { href: url }, text));
 }
 
 function links(line) {
@@ -113,19 +110,7 @@ function links(line) {
   if (!href) return [];
   const edge = new URL(href, location.href).searchParams.has("edge");
   const text = actionOf(line) ? "Open its action" : edge ? "Instances that came by it" : "Instances in its target";
-  return [anchor(text, href)];
-}
-
-function anchor(text, href) {
-  const link = made("a", text);
-  link.href = href;
-  return link;
-}
-
-function made(tag, text) {
-  const element = document.createElement(tag);
-  element.textContent = text;
-  return element;
+  return [element("a", { href }, text)];
 }
 
 // Below the label, or above it where there is no room.

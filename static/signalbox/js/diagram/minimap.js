@@ -1,6 +1,7 @@
 // A small map of a large diagram: which part of it the frame shows. The rectangle can be dragged, and moved by the keys.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { svgElement } from "../shared/dom.js";
+
 const [WIDTH, HEIGHT] = [160, 260]; // pixels, at most; on a phone half of it
 const STEP = 0.25; // of what the frame shows, for an arrow key
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -26,23 +27,17 @@ function drawMap(map, frame) {
   const { width: wide, height: high } = drawing.viewBox.baseVal;
   const small = matchMedia("(max-width: 40rem)").matches ? 0.5 : 1;
   const scale = Math.min((small * WIDTH) / wide, (small * HEIGHT) / high);
-  const svg = made("svg", { viewBox: `0 0 ${wide} ${high}`, width: Math.round(wide * scale), height: Math.round(high * scale) });
+  const svg = svgElement("svg", { viewBox: `0 0 ${wide} ${high}`, width: Math.round(wide * scale), height: Math.round(high * scale) });
   const [left, top] = [10, 10]; // the margin of a drawing
   for (const plate of drawing.querySelectorAll(".state > .plate")) {
     const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => Number(plate.getAttribute(name)));
     const { classList } = plate.parentElement;
     const kind = ["cluster", "current", "chosen", "occupied"].filter((name) => classList.contains(name)).join(" ");
-    svg.append(made("rect", { class: `part ${kind}`, x: x + left, y: y + top, width, height }));
+    svg.append(svgElement("rect", { class: `part ${kind}`, x: x + left, y: y + top, width, height }));
   }
-  svg.append(made("rect", { class: "view" }));
+  svg.append(svgElement("rect", { class: "view" }));
   map.replaceChildren(svg);
   showPart(map, frame);
-}
-
-function made(name, attributes) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  return element;
 }
 
 /** Shows which part of the diagram the frame shows; hides the map where that is all of it. */

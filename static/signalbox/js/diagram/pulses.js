@@ -1,10 +1,11 @@
 // Animates transitions: a line that was just taken lights up, and a dot runs along it.
 
+import { svgElement } from "../shared/dom.js";
+
 const BUSY = 1500; // ms that a line stays lit
 const MOST = 6; // dots at a time
 const LASTS = 1100; // ms that a dot runs
 const PIECES = 24; // positions on its way
-const SVG = "http://www.w3.org/2000/svg";
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const known = new WeakMap(); // line -> how often it was taken
 const timers = new WeakMap();
@@ -25,9 +26,7 @@ async function run(edge) {
   const line = edge.querySelector("path.line");
   if (calm.matches || "calm" in document.body.dataset || !line || running.size >= MOST || running.has(edge)) return;
   running.add(edge);
-  const dot = document.createElementNS(SVG, "circle");
-  dot.setAttribute("class", "pulse");
-  dot.setAttribute("r", "4.5");
+  const dot = svgElement("circle", { class: "pulse", r: 4.5 });
   edge.append(dot);
   try {
     await dot.animate(way(line), { duration: LASTS, easing: "ease-in-out" }).finished;

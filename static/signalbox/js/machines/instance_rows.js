@@ -1,6 +1,7 @@
 // Updates the rows of the instance list in place while instances move. A line above the list says how many are new.
 
 import { timeSince } from "../shared/ages.js";
+import { element } from "../shared/dom.js";
 import { follow } from "../shared/fetcher.js";
 import { refill } from "../shared/regions.js";
 
@@ -64,11 +65,8 @@ function markOld(cell) {
   cell.title = "Before the latest change";
 }
 
-function mark(name, text) {
-  const element = document.createElement("span");
-  element.className = name;
-  element.textContent = text;
-  return element;
+function mark(className, text) {
+  return element("span", { className }, text);
 }
 
 function cell(row, name) {
@@ -78,10 +76,7 @@ function cell(row, name) {
 function tell(text) {
   if (line().textContent === text) return;
   if (!text) return line().replaceChildren();
-  const link = document.createElement("a");
-  link.href = `${list().dataset.first}#instances`;
-  link.textContent = text;
-  line().replaceChildren(link);
+  return line().replaceChildren(element("a", { href: `${list().dataset.first}#instances` }, text));
 }
 
 async function load() {

@@ -1,5 +1,6 @@
 // Completes the last word of the query line: a combobox with a list of suggestions from the server.
 
+import { element } from "../shared/dom.js";
 import { fetchJson } from "../shared/fetcher.js";
 
 const PAUSE = 150; // ms without a key before the server is asked
@@ -13,7 +14,7 @@ export function completeQueryLine() {
 
 class Completion {
   #input;
-  #list = document.createElement("ul");
+  #list = element("ul", { className: "suggestions", hidden: true, role: "listbox", "aria-label": "Suggestions" });
   #chosen = -1;
   #timer = 0;
   #asked = 0;
@@ -21,12 +22,8 @@ class Completion {
   constructor(input) {
     this.#input = input;
     this.#list.id = `${input.id}-suggestions`;
-    this.#list.className = "suggestions";
-    this.#list.hidden = true;
     const roles = { role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": this.#list.id };
     for (const [name, value] of Object.entries(roles)) input.setAttribute(name, value);
-    this.#list.setAttribute("role", "listbox");
-    this.#list.setAttribute("aria-label", "Suggestions");
     input.after(this.#list);
     input.addEventListener("input", () => this.#wait());
     input.addEventListener("keydown", (event) => this.#press(event));
@@ -103,9 +100,5 @@ class Completion {
 }
 
 function makeOption(list, text, number) {
-  const option = document.createElement("li");
-  option.id = `${list}-${number}`;
-  option.setAttribute("role", "option");
-  option.textContent = text;
-  return option;
+  return element("li", { id: `${list}-${number}`, role: "option" }, text);
 }

@@ -1,5 +1,6 @@
 // Updates every age on the page each second, by the server's clock, which the page has in <body data-now>.
 
+import { element } from "./dom.js";
 import { age, exact, until } from "./format.js";
 
 const offset = Number(document.body.dataset.now || Date.now()) - Date.now(); // ms that the server's clock is ahead of the browser's
@@ -9,29 +10,25 @@ export function serverTime() {
   return Date.now() + offset;
 }
 
-function words(element, now) {
-  const seconds = (now - Number(element.dataset.at)) / 1000;
-  return element.dataset.kind === "until" ? until(seconds) : age(seconds);
+function words({ dataset }, now) {
+  const seconds = (now - Number(dataset.at)) / 1000;
+  return dataset.kind === "until" ? until(seconds) : age(seconds);
 }
 
 function tick() {
   const now = Date.now() + offset;
-  for (const element of document.querySelectorAll("time[data-at]")) {
-    const text = words(element, now);
-    if (element.textContent !== text) element.textContent = text;
+  for (const time of document.querySelectorAll("time[data-at]")) {
+    const text = words(time, now);
+    if (time.textContent !== text) time.textContent = text;
   }
 }
 
 /** Returns a <time> with an age that is updated from now on. */
 export function timeSince(ms) {
-  const element = document.createElement("time");
-  element.className = "tick";
-  element.dataset.at = ms;
-  element.dataset.kind = "ago";
-  element.title = exact(ms);
-  element.dateTime = new Date(ms).toISOString();
-  element.textContent = words(element, Date.now() + offset);
-  return element;
+  const about = { className: "tick", "data-at": ms, "data-kind": "ago", title: exact(ms), dateTime: new Date(ms).toISOString() };
+  const made = element("time", about);
+  made.textContent = words(made, Date.now() + offset);
+  return made;
 }
 
 // A hidden tab updates nothing.

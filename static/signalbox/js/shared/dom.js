@@ -37,6 +37,13 @@ export function element(name, properties = {}, ...content) {
   return made;
 }
 
+/** Makes an element of a drawing. */
+export function svgElement(name, attributes) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
 /** Writes a count into a block, tab or cell. `more`: "+" for a lower bound. */
 export function putCount(element, number, more = "") {
   if (!element) return;

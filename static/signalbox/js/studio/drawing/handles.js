@@ -1,6 +1,7 @@
 // The handles of a state in the diagram: one is dragged to another state, the other carries the state into another.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { svgElement } from "../../shared/dom.js";
+
 const RADIUS = 7;
 
 /** Gives a state its handles. */
@@ -13,15 +14,9 @@ export function offerHandles(part) {
 }
 
 function makeHandle(name, cx, cy, title) {
-  const handle = make("circle", { class: name, cx, cy, r: RADIUS });
-  handle.append(Object.assign(document.createElementNS(SVG, "title"), { textContent: title }));
+  const handle = svgElement("circle", { class: name, cx, cy, r: RADIUS });
+  handle.append(Object.assign(svgElement("title", {}), { textContent: title }));
   return handle;
-}
-
-function make(kind, attributes) {
-  const made = document.createElementNS(SVG, kind);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
 }
 
 /** Draws what a handle is dragged to: a line, or the outline of the state. `drop(element, event)`: where it is let go. */
@@ -32,19 +27,19 @@ export function dragHandle(frame, event, drop) {
   const svg = target.ownerSVGElement;
   const point = ({ clientX, clientY }) => new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
   const start = point(event);
-  const drawn = target.matches(".grip") ? target.parentNode.querySelector(":scope > .plate").cloneNode() : make("line", { x1: start.x, y1: start.y });
-  drawn.setAttribute("class", "drawn");
+  const shape = target.matches(".grip") ? target.parentNode.querySelector(":scope > .plate").cloneNode() : svgElement("line", { x1: start.x, y1: start.y });
+  shape.setAttribute("class", "drawn");
   const put = (moved) => {
     const { x, y } = point(moved);
-    if (drawn.matches("line")) for (const [name, value] of [["x2", x], ["y2", y]]) drawn.setAttribute(name, value);
-    else drawn.setAttribute("transform", `translate(${x - start.x} ${y - start.y})`);
+    if (shape.matches("line")) for (const [name, value] of [["x2", x], ["y2", y]]) shape.setAttribute(name, value);
+    else shape.setAttribute("transform", `translate(${x - start.x} ${y - start.y})`);
   };
   put(event);
-  svg.append(drawn);
+  svg.append(shape);
   frame.setPointerCapture(pointerId);
   const ended = new AbortController();
   const listen = (kind, act) => frame.addEventListener(kind, act, { signal: ended.signal });
-  const end = () => (ended.abort(), drawn.remove());
+  const end = () => (ended.abort(), shape.remove());
   listen("pointermove", put);
   listen("pointercancel", end);
   listen("pointerup", (up) => {
