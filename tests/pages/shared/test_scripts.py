@@ -113,6 +113,6 @@ def test_every_region_of_a_page_is_renewed_by_a_script():
     renewed |= {
         name for text in texts for names in re.findall(r'data-follow="([^"]+)"', text) for name in names.split()
     }
-    regions = {name for text in texts for name in re.findall(r'data-region="([a-z-]+)"', text)}
+    regions = {name for text in texts for name in re.findall(r'data[-_]region="([a-z-]+)"', text)}
     assert "unwritten" in regions
     assert regions <= renewed
