@@ -57,6 +57,17 @@ def test_an_argument_names_the_group_of_a_task(engine, tasks, settings):
     assert [job.group for job in engine.take(MACHINE, "default", "w", count=3)] == ["acme", "7", ""]
 
 
+def test_of_calls_with_one_unique_argument_the_last_wins(engine, tasks, settings):
+    options = settings.TASKS["default"]["OPTIONS"] | {"unique": "b", "debounce": 5000}
+    settings.TASKS = settings.TASKS | {"default": settings.TASKS["default"] | {"OPTIONS": options}}
+    first, last, other, alone = (tasks.add.enqueue(*args) for args in ((1, "7"), (2, "7"), (3, "8"), (4,)))
+    assert first.id == last.id != other.id
+    found = tasks.add.get_result(first.id)
+    assert (found.args, found.status) == ([2, "7"], found.status.READY)
+    assert {job.id for job in list_jobs(engine, "default", "delayed")} == {last.id, other.id}
+    assert [job.id for job in list_jobs(engine, "default")] == [alone.id]
+
+
 @pytest.mark.pure
 def test_priorities_keep_their_order():
     found = [convert_priority(given) for given in range(-100, 101)]

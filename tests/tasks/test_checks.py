@@ -47,6 +47,8 @@ def test_no_tasks_at_all(settings):
         ({"OPTIONS": {"jitter": 1}}, "jitter is True or False"),
         ({"OPTIONS": {"on_commit": "default"}}, "on_commit is True or False"),
         ({"OPTIONS": {"group": "a tenant"}}, "group is the name of an argument"),
+        ({"OPTIONS": {"unique": 7}}, "unique is the name of an argument"),
+        ({"OPTIONS": {"debounce": 5000}}, "debounce needs a unique key"),
         ({"OPTIONS": {"weight": 0}}, "weight is a number from 0.1 to 10, not 0"),
         ({"OPTIONS": {"modules": "shop.mail"}}, "modules is a list of names"),
         ({"OPTIONS": {"modules": ["shop.mail"]}}, "there is no module 'shop.mail'"),

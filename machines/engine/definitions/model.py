@@ -60,8 +60,8 @@ class Sending:
 class Work:
     """How a job is worked on. ``backoff``, ``lease`` and ``timeout`` in ms; a timeout of 0 is none.
 
-    ``stop``: kinds of exceptions that are not retried. ``priority``, ``group``, ``weight``, ``delay`` and
-    ``unique`` are None for the default.
+    ``stop``: kinds of exceptions that are not retried; ``debounce``: ms, 0 for none. ``priority``, ``group``,
+    ``weight``, ``delay`` and ``unique`` are None for the default.
     """
 
     attempts: int = limits.DEFAULT_ATTEMPTS
@@ -75,6 +75,7 @@ class Work:
     weight: Value | None = None
     delay: Value | None = None
     unique: Value | None = None
+    debounce: int = 0
 
     @property
     def values(self) -> tuple[Value | None, ...]:

@@ -311,6 +311,8 @@ def encode_options(work: Work) -> dict[str, Any]:
         options["delay"] = work.delay.tree
     if work.unique:
         options["unique"] = work.unique.tree
+    if work.debounce:
+        options["debounce"] = work.debounce
     if work.stop:
         options["stop"] = " ".join(work.stop)
     return options

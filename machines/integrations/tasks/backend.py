@@ -62,7 +62,7 @@ class SignalboxBackend(BaseTaskBackend):
             path = declarations.get_path(task)
             raise InvalidTask(f"{path} is declared for TASKS[{declared!r}], another backend: workers do not have it")
         result = results.make_result(task, self.alias, args, kwargs)
-        job = self._make_job(task, results.describe_task(result), self.find_group(task, args, kwargs))
+        job = self._make_job(task, results.describe_task(result), args, kwargs)
         if self.job_options.on_commit:
             build_arguments(job)  # what does not fit is refused here, not after the commit
             transaction.on_commit(partial(self._put, result, job))
@@ -71,15 +71,18 @@ class SignalboxBackend(BaseTaskBackend):
         return result
 
     def find_group(self, task: Task, args: Any, kwargs: Any) -> str | None:
-        """Return the value of the argument that the option ``group`` names, as text; None where there is none."""
-        name = self.job_options.group
+        return self._find_argument(self.job_options.group, task, args, kwargs)
+
+    def _find_argument(self, name: str, task: Task, args: Any, kwargs: Any) -> str | None:
+        """Return the value of the argument that an option names, as text; None where there is none."""
         if not name:
             return None
         given = inspect.signature(task.func).bind_partial(*(() if not task.takes_context else (None,)), *args, **kwargs)
         value = given.arguments.get(name)
         return None if value is None else str(value)
 
-    def _make_job(self, task: Task, payload: dict[str, Any], group: str | None) -> Enqueue:
+    def _make_job(self, task: Task, payload: dict[str, Any], args: Any, kwargs: Any) -> Enqueue:
+        unique = self._find_argument(self.job_options.unique, task, args, kwargs)
         return Enqueue(
             MACHINE,
             declarations.get_handler_name(payload["task"]),
@@ -87,7 +90,9 @@ class SignalboxBackend(BaseTaskBackend):
             task.queue_name,
             priority=convert_priority(task.priority),
             delay=get_delay(task),
-            group=group,
+            group=self.find_group(task, args, kwargs),
+            unique=unique,
+            debounce=self.job_options.debounce if unique is not None else 0,
             **self.job_options.job,
         )
 

@@ -99,6 +99,11 @@ def test_no_states_at_all_is_an_error():
             machine({"A": {"entry": {"enqueue": {"src": "h", "unique": "no"}}}}),
             "SB102 states.A.entry.enqueue.unique: no",
         ),
+        (
+            machine({"A": {"entry": {"enqueue": {"src": "h", "debounce": "5s"}}}}),
+            'SB119 states.A.entry.enqueue.debounce: "debounce" needs "unique"',
+        ),
+        (machine({"A": {"invoke": {"src": "h", "debounce": "5s"}}}), "SB105 states.A.invoke.debounce: no key"),
         (machine({"A": {}}, queues={"q q": {}}), 'SB107 queues["q q"]: the queue name'),
         (machine({"A": {}}, queues={"q": {"concurrency": 0}}), "SB114 queues.q.concurrency: 0 is not between"),
         (machine({"A": {}}, queues={"q": {"rate": "fast"}}), "SB113 queues.q.rate: "),

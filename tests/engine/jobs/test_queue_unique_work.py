@@ -2,7 +2,7 @@
 
 import pytest
 
-from machines.engine import Engine, Refused
+from machines.engine import Engine, EngineFault, Refused
 from tests.engine.builders import NOW, machine, publish
 from tests.engine.dumps import unchanged
 
@@ -129,3 +129,32 @@ def test_each_partition_has_keys_of_its_own(redis_url, prefix):
             continue
     assert len(started) == 2
     engine.client.close()
+
+
+def debounced(**more):
+    """Each ``note`` enqueues a job of the instance's key, of which the last one wins."""
+    note = {"enqueue": {"src": "index", "queue": "work", "unique": "serial", "debounce": "5s", "input": {"of": "n"}}}
+    states = {"On": {"on": {"note": {"actions": [{"set": {"n": "n + 1"}}, note, *more.get("then", ())]}}}}
+    return machine("m", states, context={"n": 0, "serial": "S1"})
+
+
+def test_of_jobs_that_actions_enqueue_with_one_key_the_last_wins(engine):
+    publish(engine, debounced(), "a", "b")
+    for at, id in enumerate("aab"):
+        engine.fire("m", id, "note", now=NOW + at)
+    assert not engine.take("m", "work", "w", now=NOW + 5001)
+    (job,) = engine.take("m", "work", "w", now=NOW + 5002)
+    assert (job.id, job.instance, job.input, job.data["n"]) == ("0-1", "b", {"of": 1}, 1)
+    engine.fire("m", "a", "note", now=NOW + 5003)
+    assert engine.complete(job, now=NOW + 5004) is None
+    assert places(engine, name="m") == {"0-2": "delayed"}, "beside the running one"
+
+
+def test_a_step_that_fails_replaces_nothing(engine):
+    then = {"enqueue": {"src": "mail"}}
+    publish(engine, debounced(then=[then]), "a", "b")
+    engine.fire("m", "a", "note", now=NOW)
+    engine.client.delete(engine.keys.partition("m").ready("mail"))
+    engine.client.set(engine.keys.partition("m").ready("mail"), "foreign")
+    with unchanged(engine), pytest.raises(EngineFault):
+        engine.fire("m", "b", "note", now=NOW + 1)

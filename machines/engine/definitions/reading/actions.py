@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from machines.engine import limits
@@ -260,11 +261,13 @@ def _unset(place: Place) -> list[Action]:
 def _enqueue(place: Place) -> list[Action]:
     if not place.is_object("an object with src", 'write {"enqueue": {"src": "handler"}}'):
         return []
-    place.refuse_unknown(("src", "queue", "input", *WORK_KEYS), WORK_HINTS | {"handler": 'write "src"'})
+    place.refuse_unknown(("src", "queue", "input", "debounce", *WORK_KEYS), WORK_HINTS | {"handler": 'write "src"'})
     src = read_name(require_key(place, "src"), "handler", limits.check_handler_name)
     queue = read_name(place.part("queue"), "queue", limits.check_queue_name)
     value, keys = read_object(place.part("input"))
-    work = read_work(place)
+    work = replace(read_work(place), debounce=read_duration(place.part("debounce"), 0, 1, limits.MAX_DELAY))
+    if work.debounce and (work.delay or not work.unique):
+        place.at("debounce").error("SB119", '"debounce" needs "unique", and takes the place of "delay"')
     return [Action("enqueue", place.path, queue or src, src, value, keys, work=work)] if src else []
 
 
@@ -308,6 +311,7 @@ WORK_HINTS = {
     "backoff": 'write "retry": {"backoff": "1s"}',
     "key": 'write "unique"',
     "deadline": 'write "timeout"',
+    "debounce": "an instance waits for its own job, which no other replaces: use the action enqueue",
 }
 _RETRY_HINTS = {"delay": 'write "backoff"', "max": 'write "attempts"', "except": 'write "stop"', "not": 'write "stop"'}
 _DEFAULT = Work()

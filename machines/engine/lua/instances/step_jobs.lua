@@ -65,8 +65,10 @@ end
 local function add(step, id, request, plan, invoke, now)
     local spec, root = job_requests.make_spec(id, request, plan, invoke), step.program.root
     local ending = spec.unique and ' ' .. concat(leaving, ' ') .. ' ' .. (ending_job or '') .. ' '
-    local job, there, holder = jobs.enqueue(root, spec, now, ending)
-    if not there then added[#added + 1] = { root = root, job = job, spec = spec, holder = holder } end
+    local job, there, before = jobs.enqueue(root, spec, now, ending)
+    if not there or before then
+        added[#added + 1] = { root = root, job = job, spec = spec, before = before, is_replaced = there, now = now }
+    end
     return job, there
 end
 
@@ -90,7 +92,11 @@ end
 function step_jobs.undo()
     for i = #added, 1, -1 do
         local one = added[i]
-        jobs.undo_enqueue(one.root, one.job, one.spec, one.holder)
+        if one.is_replaced then
+            jobs.undo_replace(one.root, one.job, one.before, one.now)
+        else
+            jobs.undo_enqueue(one.root, one.job, one.spec, one.before)
+        end
     end
     added = {}
 end

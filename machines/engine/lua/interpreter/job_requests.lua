@@ -100,8 +100,9 @@ function job_requests.make_spec(id, spec, plan, invoke)
         jitter = spec.jitter,
         stop = spec.stop,
         priority = plan.priority or not spec.make_priority and spec.priority or nil,
-        delay = plan.delay,
+        delay = plan.delay or plan.unique and spec.debounce,
         unique = plan.unique,
+        debounce = plan.unique and spec.debounce,
         group = plan.group,
         weight = plan.weight or not spec.make_weight and spec.weight or nil,
     }

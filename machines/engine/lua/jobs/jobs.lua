@@ -126,20 +126,19 @@ local function store_new(root, job, spec, now)
     error(caught, 0)
 end
 
-local function write_trace(root, job, traceparent)
-    if traceparent then redis.call('HSET', keys.job(root, job), 'traceparent', traceparent) else
-        redis.call('HDEL', keys.job(root, job), 'traceparent')
-    end
+local function write_optional(root, job, name, value)
+    if value then redis.call('HSET', keys.job(root, job), name, value) else redis.call('HDEL', keys.job(root, job), name) end
 end
 
--- Has a job that no worker has begun, and no instance waits for, wait for `spec.delay` from now with another handler, input
--- and trace. Answers what it was, for an undo; nil for any other job.
+-- Has a job that no worker has begun, and no instance waits for, wait for `spec.delay` from now with another handler, input,
+-- instance and trace. Answers what it was, for an undo; nil for any other job.
 local function replace_waiting(root, job, spec, now)
     local row, due = jobs.read(root, job), now + spec.delay
-    if not row or row.instance or row.place == 'leased' or (tonumber(row.attempt) or 0) > 0 then return nil end
+    if not row or row.invoke or row.place == 'leased' or (tonumber(row.attempt) or 0) > 0 then return nil end
     redis.call('ZADD', keys.delayed(root, row.queue), due, job)
-    redis.call('HSET', keys.job(root, job), 'place', 'delayed', 'due', due, 'src', spec.src, 'input', spec.input)
-    write_trace(root, job, traces.current)
+    redis.call('HSET', keys.job(root, job), 'place', 'delayed', 'due', due, 'src', spec.src, 'input', spec.input or '')
+    write_optional(root, job, 'traceparent', traces.current)
+    write_optional(root, job, 'instance', spec.instance)
     if row.place == 'ready' then
         jobs.leave_group(root, job, row, 'ready')
         redis.call('ZREM', keys.ready(root, row.queue), job)
@@ -186,7 +185,8 @@ end
 -- Undoes the replacement of a waiting job in this call.
 function jobs.undo_replace(root, job, row, now)
     local src, input = row.src, row.input or ''
-    write_trace(root, job, row.traceparent)
+    write_optional(root, job, 'traceparent', row.traceparent)
+    write_optional(root, job, 'instance', row.instance)
     if row.place == 'ready' then return jobs.make_ready(root, job, row, 'delayed', now, 'src', src, 'input', input) end
     redis.call('ZADD', keys.delayed(root, row.queue), row.due, job)
     redis.call('HSET', keys.job(root, job), 'due', row.due, 'src', src, 'input', input)
