@@ -58,13 +58,9 @@ def _write_lines() -> Iterator[str]:
     yield "## From the server\n"
     yield from _write_messages(live_protocol.SERVER_MESSAGES)
     yield "## Errors\n"
-    yield from _write_table(
-        ("code", "meaning"), ((f"`{code.value}`", text) for code, text in live_protocol.ERRORS.items())
-    )
+    yield from _write_codes(live_protocol.ERRORS)
     yield "\n## Close codes\n"
-    yield from _write_table(
-        ("code", "meaning"), ((f"`{code.value}`", text) for code, text in live_protocol.CLOSES.items())
-    )
+    yield from _write_codes(live_protocol.CLOSES)
     yield ""
     yield TWIN
     statuses = [("401", "nobody is signed in")]

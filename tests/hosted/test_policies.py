@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -105,7 +107,6 @@ def test_screens_in_the_admin_need_less_than_pages(header: str):
     ("text", "named"),
     [
         (STRICT, ["pages of Signalbox (/ops/)", "machines in the admin (/backoffice/)"]),
-        (STRICT.replace("'none'", "'self'"), []),
         (PACKAGE.replace("SOURCES", "\"'none'\""), ["machines in the admin (/backoffice/)"]),
         (PACKAGE.replace("SOURCES", "NONCE").replace("default-src", "script-src"), []),
         (STRICT.replace("        answer[", "        request.resolver_match.route\n        answer[") + PROPAGATED, []),
@@ -141,12 +142,16 @@ EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
 def test_check_leaves_no_effect_of_the_middleware(shop: dict[str, str], tmp_path: Path):
     text = STRICT.replace("        answer[", f"{BUSY}        answer[") + BUSY_SETTINGS
     environment = make(shop, tmp_path, f"import django\n{text}")
-    count = "from django.contrib.auth.models import Group; print('groups:', Group.objects.count())"
-    before = run(environment, "-m", "django", "shell", "-v0", "-c", count)
+    before = count_groups(shop)
     said = run(environment, "-m", "django", "check", "--deploy")
     assert "W028" in said
     assert "EFFECT" not in said
-    assert run(environment, "-m", "django", "shell", "-v0", "-c", count) == before
+    assert count_groups(shop) == before
+
+
+def count_groups(shop: dict[str, str]) -> int:
+    with closing(sqlite3.connect(shop["SHOP_DATABASE"])) as database:
+        return database.execute("SELECT count(*) FROM auth_group").fetchone()[0]
 
 
 @pytest.mark.faults  # real processes

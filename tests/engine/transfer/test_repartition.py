@@ -170,15 +170,6 @@ def test_after_a_while_an_instance_moves_although_a_worker_has_its_job(engine, f
     assert fresh.counts("errand")["Done"] == 8
 
 
-def parent_and_child():
-    child = machine("child", {"On": {"on": {"go": "Off"}}, "Off": {"type": "final"}})
-    parent = machine(
-        "parent",
-        {"Wait": {"invoke": {"id": "kid", "src": {"machine": "child"}, "onDone": "Done"}}, "Done": {}},
-    )
-    return child, parent
-
-
 def test_timers_fire_and_paused_queues_stay_paused_in_new_partitions(engine, fresh):
     waiting = machine(
         "wait", {"A": {"after": {"10s": "B"}, "on": {"work": {"actions": {"enqueue": {"src": "x"}}}}}, "B": {}}

@@ -156,8 +156,16 @@ def test_a_demo_on_a_cluster_brings_a_node_back_and_other_commands_find_it(demo,
     assert home.redis_url(tmp_path / "home") == "redis://127.0.0.1:6379/0"
 
 
-def test_a_member_that_ends_is_started_again_and_the_demo_goes_on(demo):
-    one = demo("--no-traffic")
+@pytest.fixture
+def under_make(demo, tmp_path) -> Demo:
+    makefile = tmp_path / "Makefile"
+    python = shlex.quote(sys.executable)
+    makefile.write_text(f"demo:\n\t@true && exec {python} manage.py demo --port 0 --no-traffic --with-parent\n")
+    return demo(command=["make", "-f", str(makefile), "demo"])
+
+
+def test_a_member_that_ends_is_started_again_and_the_demo_goes_on(under_make):
+    one = under_make
     url = one.open()
     with one.redis() as client:
         eventually(lambda: client.zcard("sb:workers"), "the worker reports")
@@ -172,20 +180,17 @@ def test_a_member_that_ends_is_started_again_and_the_demo_goes_on(demo):
     eventually(lambda: healthy(url), "the site is well again")
     with one.redis() as client:
         assert client.get("kept") == "yes"
-    family = one.family()
-    assert one.end(signal.SIGINT) == 0
-    all_gone(family)
+    ends_with_make(one, signal.SIGINT)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at parents the way Linux shows them")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_demo_under_make_ends_with_make(demo, tmp_path, number):
+def test_a_demo_under_make_ends_with_make_that_is_killed(under_make):
+    under_make.open()
+    ends_with_make(under_make, signal.SIGKILL)
+
+
+def ends_with_make(one: Demo, number: int) -> None:
     """The signal goes to make alone, as no terminal would send it."""
-    makefile = tmp_path / "Makefile"
-    python = shlex.quote(sys.executable)
-    makefile.write_text(f"demo:\n\t@true && exec {python} manage.py demo --port 0 --no-traffic --with-parent\n")
-    one = demo(command=["make", "-f", str(makefile), "demo"])
-    one.open()
     family = one.family()
     one.process.send_signal(number)
     all_gone(family)

@@ -41,7 +41,7 @@ def test_each_state_around_others_folds_and_unfolds_by_a_link(as_, delivery):
 
 def test_the_number_in_a_folded_state_is_that_of_its_list(as_, crowd):
     client = as_("viewer")
-    for folds in [names for n in (1, 2) for names in itertools.combinations(INNER, n)]:
+    for folds in (INNER[:1], INNER[:2], INNER[1:]):
         page = read(client.get(f"{MACHINE}?fold={','.join(folds)}"))
         found = {state: listed(client, href.partition("#")[0]) for state, href in links(page).items()}
         assert {state: str(len(ids)) for state, ids in found.items()} == badges(page), folds

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -305,8 +304,3 @@ def restore(client: redis.Redis, prefix: str, keys: Dumped) -> None:
     for name, (content, ttl) in keys.items():
         pipeline.restore(prefix.encode() + name, ttl, content)
     pipeline.execute()
-
-
-def rooted(prefix: str) -> Iterator[str]:
-    """Every root that a call may be made on."""
-    yield from dict.fromkeys(prefix + root for root, _ in CALLS.values() if root)
