@@ -4,9 +4,7 @@ replay`` runs recorded histories on a version and lists what differs."""
 from __future__ import annotations
 
 import json
-import time
 from argparse import ArgumentParser
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,25 +12,12 @@ from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
 from machines.catalog.version_rules import MIGRATE
 from machines.connections import get_engine
-from machines.engine import Engine, MigrationPlan
-from machines.engine.versions.mover import ALREADY
-from machines.engine.versions.records import (
-    KEPT,
-    MOVES,
-    REFUSED,
-    UNTOLD,
-    Divergence,
-    DryRun,
-    MigrationClass,
-    RefusedInstance,
-    Replay,
-    StepOutcome,
-)
+from machines.engine import MigrationPlan
+from machines.engine.versions.records import REFUSED, UNTOLD, Divergence, DryRun, Replay, StepOutcome
 from machines.people.actor import Actor
 from machines.people.rules import prepare_change
 from machines.versions import rollouts
 
-TOGETHER = 200  # instances in one call
 SHOWN = 20  # refused instances that are listed
 
 
@@ -84,56 +69,16 @@ def migrate(
         if make_current:
             rollouts.make_current(console, name, made.to, reason=reason)
             command.stdout.write(f"version {made.to} is current and pinned: unpin it before another version is current")
-        mover = Mover(engine, made, actor or console.name, reason, rate)
-        found = engine.dry_run(made, each=mover.add)
-        sums = mover.sum_up(found.total)
+        done = engine.migrate(made, actor=actor or console.name, reason=reason, rate=rate)
+        sums = {"moved": done.moved, "already": done.already, "kept": done.kept, "refused": len(done.refused)}
         entry.note(**sums, to=made.to)
-    command.stdout.write(", ".join(f"{name}: {n}" for name, n in {"instances": found.total, **sums}.items()))
-    for (version, why), count in mover.stays.items():
+    command.stdout.write(", ".join(f"{name}: {n}" for name, n in {"instances": sum(sums.values()), **sums}.items()))
+    for (version, why), count in done.stays.items():
         command.stdout.write(f"  {count} stay in version {version}: {why}")
     if back and rollouts.gives_others(name, made.to):
         command.stdout.write(f"new instances do not get version {made.to}: --make-current changes that")
-    if mover.refused:
-        raise CommandError(f"{len(mover.refused)} instances were refused and stay as they were")
-
-
-class Mover:
-    """Moves the instances that a walk over the fleet finds."""
-
-    def __init__(self, engine: Engine, plan: MigrationPlan, actor: str, reason: str, rate: int) -> None:
-        self.moved = self.already = 0
-        self.refused: list[RefusedInstance] = []
-        self.stays: Counter[tuple[int, str]] = Counter()
-        self._mover = engine.mover(plan, actor=actor, reason=reason)
-        self._plan, self._rate = plan, rate
-        self._targets = {source.to for source in plan.sources}
-        self._tried, self._began = 0, time.monotonic()
-
-    def add(self, about: MigrationClass, ids: Sequence[str]) -> None:
-        """Move the instances of a class, each by what it is now, also those that the walk found to be refused."""
-        if self._plan.source(about.version) is None:
-            self.already += len(ids) if about.version in self._targets else 0
-            return
-        step = min(TOGETHER, self._rate or TOGETHER)
-        for at in range(0, len(ids), step):
-            self._move(ids[at : at + step])
-
-    def _move(self, ids: Sequence[str]) -> None:
-        self._tried += len(ids)
-        if self._rate and (early := self._began + self._tried / self._rate - time.monotonic()) > 0:
-            time.sleep(early)
-        for one in self._mover.move(ids):
-            if one.outcome == REFUSED:
-                self.refused.append(one.as_refused())
-            if one.outcome == KEPT:
-                self.stays[one.version, f"{one.reason} ({one.code})"] += 1
-            self.moved += one.outcome == MOVES
-            self.already += one.outcome == ALREADY
-
-    def sum_up(self, total: int) -> dict[str, int]:
-        """Count the results for ``total`` instances. Those of other versions, or gone, or suspended, are kept."""
-        kept = total - self.moved - self.already - len(self.refused)
-        return {"moved": self.moved, "already": self.already, "kept": kept, "refused": len(self.refused)}
+    if done.refused:
+        raise CommandError(f"{len(done.refused)} instances were refused and stay as they were")
 
 
 def read_plan(name: str, file: str) -> MigrationPlan:

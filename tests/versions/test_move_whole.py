@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -230,3 +231,14 @@ def test_an_export_carries_a_moved_instance_without_its_undo_record(thing, redis
     keys = other.keys.partition("thing")
     assert (other.client.hget(keys.instance("i"), "_k:t"), other.client.exists(keys.undo("i"))) == ("1", 0)
     other.client.close()
+
+
+def test_a_rate_splits_pages_and_waits_between_the_parts(monkeypatch):
+    waits: list[float] = []
+    monkeypatch.setattr(mover.waiting, "pause", waits.append)
+    monkeypatch.setattr(mover, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    assert list(mover.Mover._pace([["a", "b", "c"], [], ["d"]], 2)) == [["a", "b"], ["c"], ["d"]]
+    assert waits == [0.0, 1.0, 2.0]
+    waits.clear()
+    assert list(mover.Mover._pace([["a", "b", "c"], ["d"]], 0)) == [["a", "b", "c"], ["d"]]
+    assert waits == []

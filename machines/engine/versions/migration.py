@@ -102,8 +102,9 @@ class VersionMethods(RolloutMethods):
             if number in withdrawn:
                 raise PlanError(f"version {number} of {machine} is withdrawn: no instance gets it", code=LOST_VERSION)
 
-    def migrate(self, plan: MigrationPlan, *, actor: str = "", reason: str = "") -> Migrated:
-        """Move every instance that the plan is for, each in one atomic step, and return what became of them.
+    def migrate(self, plan: MigrationPlan, *, actor: str = "", reason: str = "", rate: int = 0) -> Migrated:
+        """Move every instance that the plan is for, each in one atomic step, and return what became of them. ``rate``:
+        instances a second at most, 0 for no limit.
 
         Each instance is judged by what it is at that moment. A plan made by ``inverse`` goes back: of the instances
         that the plan moved, one that took no step since is restored from its undo record; all others stay. The call may
@@ -111,7 +112,7 @@ class VersionMethods(RolloutMethods):
         where a version of the plan is gone (SB606, SB612), UnknownMachine.
         """
         self.check_plan(plan)
-        return Mover(self._caller, self._catalog, plan, actor=actor, reason=reason).run()
+        return Mover(self._caller, self._catalog, plan, actor=actor, reason=reason).run(rate)
 
     def mover(self, plan: MigrationPlan, *, actor: str = "", reason: str = "") -> Mover:
         """Return what moves chosen instances by a plan, for callers that set the pace themselves."""

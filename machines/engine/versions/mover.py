@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,25 +63,40 @@ class Mover:
             for program in plan.programs()
         ]
 
-    def run(self) -> Migrated:
+    def run(self, rate: int = 0) -> Migrated:
         """Move the whole fleet: each instance that exists when the walk ends was tried once, wherever it was before.
+        ``rate``: instances a second at most, 0 for no limit.
 
         A call whose reply was lost is made again: an instance that it had moved counts as moved. Raises as ``move``,
         and EngineUnavailable where the server does not come back; then the run can be repeated.
         """
         self._began = self._read_clock()
-        settled, refused = IdSet(), list[RefusedInstance]()
+        settled, refused, stays = IdSet(), list[RefusedInstance](), Counter[tuple[int, str]]()
         counts = dict.fromkeys((MOVES, KEPT, SUSPENDS, ALREADY), 0)
-        for ids in self._walk():
+        for ids in self._pace(self._walk(), rate):
             for move in self.move(id for id in ids if id not in settled):
                 if move.outcome == "gone":
                     continue
                 settled.add(move.id)
                 if move.outcome == REFUSED:
                     refused.append(move.as_refused())
-                else:
-                    counts[move.outcome] += 1
-        return Migrated(counts[MOVES], refused, counts[KEPT] + counts[SUSPENDS], counts[ALREADY])
+                    continue
+                counts[move.outcome] += 1
+                if move.outcome == KEPT and move.code != FOREIGN:
+                    stays[move.version, f"{move.reason} ({move.code})"] += 1
+        return Migrated(counts[MOVES], refused, counts[KEPT] + counts[SUSPENDS], counts[ALREADY], dict(stays))
+
+    @staticmethod
+    def _pace(pages: Iterable[list[str]], rate: int) -> Iterator[list[str]]:
+        """Yield the pages; with a rate smaller ones, with pauses between them."""
+        began, tried = time.monotonic(), 0
+        for page in pages:
+            step = min(rate, BATCH) or max(1, len(page))
+            for at in range(0, len(page), step):
+                if rate:
+                    waiting.pause(max(0.0, began + tried / rate - time.monotonic()))
+                tried += step
+                yield page[at : at + step]
 
     def _walk(self) -> Iterator[list[str]]:
         """Yield ids of all instances, page by page; from the beginning again where the server was away."""

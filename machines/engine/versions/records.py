@@ -88,12 +88,13 @@ class Migrated:
     """What a plan has done. ``moved``: instances that it moved; ``refused``: every instance that it could not move;
     ``kept``: those that it leaves where they are (of no version that the plan is for, without a place under
     ``unmapped="keep"``, or, on the way back, not brought by the plan); ``already``: those that had the new version
-    before."""
+    before. ``stays``: version and why -> how many of those kept."""
 
     moved: int
     refused: list[RefusedInstance]
     kept: int = 0
     already: int = 0
+    stays: Mapping[tuple[int, str], int] = field(default_factory=dict)
 
 
 TRIMMED, OWN_VERSION = "trimmed", "own version"
