@@ -24,6 +24,12 @@ from machines.people.actor import Actor
 
 from .forms import DelayForm, RedriveForm, RerouteForm
 
+ABOUT = {
+    "redrive": "The jobs become ready again, with their attempts reset.",
+    "move": "The jobs become ready immediately.",
+    "withdraw": "Removes the jobs permanently. Each waiting instance receives error.invoke with the kind Withdrawn; a"
+    " worker that runs one learns of it with its next heartbeat.",
+}
 SAMPLES = 10
 PAST_ALL = 10**9  # where a search reads nothing: what follows the progress alone needs no jobs
 
@@ -81,6 +87,7 @@ def _make_action(
     url: str, name: str, count: int, others: Iterable[str], sent: Mapping[str, Any] | None = None
 ) -> Action:
     label, about = JOB_ACTIONS[name]
+    about = ABOUT.get(name, about)
     kind, more = {"delay": (DelayForm, {}), "reroute": (RerouteForm, {"queues": others})}.get(name, (RedriveForm, {}))
     form = kind(sent, id=name, initial={"expect": count}, **more)
     text = f"{label} {count:,} job{'' if count == 1 else 's'}" if count else label
