@@ -219,8 +219,13 @@ def _make_schedule_alarm(lost: LostSchedule) -> Alarm:
 
 
 def _make_drift_alarm(rule: DriftRule, found: Drift) -> Alarm:
-    now, before, window = (format_duration(ms) for ms in (found.now, found.before, rule.window))
-    of = f"p{rule.percent} of {rule.machine} in {rule.state}"
+    window = format_duration(rule.window)
+    if rule.target:
+        of = f"share of {rule.machine} from {rule.state} to {rule.target}"
+        now, before = (f"{100 * share:.3g} %" for share in (found.now, found.before))
+    else:
+        of = f"p{rule.percent} of {rule.machine} in {rule.state}"
+        now, before = (format_duration(ms) for ms in (found.now, found.before))
     text = f"{of} was {now} in the last {window}, and {before} in the {window} before"
     return _make("drift", f"drift:{rule.machine}/{rule.text}", text, rule.machine, subject=rule.state)
 

@@ -103,21 +103,23 @@ RECEIVER = re.compile(r"stdout|/\S+|syslog(\+tcp|\+tls)?://(\[[0-9A-Fa-f:]+\]|[\
 
 
 DRIFT = re.compile(
-    r"p([1-9]\d?(?:\.\d{1,3})?) of (?P<machine>[\w.-]{1,64})/(\S.{0,79}) over (\d{1,4}(?:\.\d{1,3})?) x "
+    r"(?:p(?P<percent>[1-9]\d?(?:\.\d{1,3})?)|share) of (?P<machine>[\w.-]{1,64})/(?P<state>\S[^>]{0,79}?)"
+    r"(?(percent)| > (?P<target>\S[^>]{0,79}?)) over (?P<factor>\d{1,4}(?:\.\d{1,3})?) x "
     r"(?P<window>[1-9]\d{0,3}[smhd])"
 )
 
 
 @dataclass(frozen=True)
 class Drifts(Words):
-    """A list of alarms on the time in a state: see ``machines.insight.drift``."""
+    """A list of alarms on the time in a state, or on the share of a transition: see ``machines.insight.drift``."""
 
     def read(self, label: str, value: Any) -> list[str]:
         found = super().read(label, value)
         for word in found:
             match = DRIFT.fullmatch(word)
             if match is None or not MINUTE <= (durations.parse_duration(match["window"]) or 0) <= 366 * 1440 * MINUTE:
-                raise Unfit(f"{label} holds {word!r}; write p95 of order/Paying over 2 x 7d, of a minute to a year")
+                wanted = "p95 of order/Paying over 2 x 7d, or share of order/Paying > Failed over 2 x 7d"
+                raise Unfit(f"{label} holds {word!r}; write {wanted}, of a minute to a year")
         return found
 
 

@@ -1,4 +1,5 @@
-"""Alarms on the time in a state: the setting ``INSIGHT_ALARMS``, and what it measured when facts were last read."""
+"""Alarms on the time in a state and on the share of a transition: the setting ``INSIGHT_ALARMS``, and what it measured
+when facts were last read."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ from machines.conf import conf
 from machines.conf.kinds import DRIFT
 from machines.engine.definitions.durations import parse_duration
 
-from .comparison import LEAST
+from .comparison import LEAST, compare_shares
 from .errors import BadSearch, InsightOff, StoreUnavailable
-from .questions import drift
+from .questions import drift, share_drift
 from .records import Drift, Search
 from .store import Manifest, Store, get_store
 
@@ -25,26 +26,39 @@ PAUSE = 300_000  # ms between two looks
 @dataclass(frozen=True, slots=True)
 class DriftRule:
     """An alarm where the quantile ``percent`` of the stays in a state is over ``factor`` times that of one window (ms)
-    earlier. ``text``: the rule as the setting has it."""
+    earlier; or, with a ``target``, the share of the steps out of the state that lead there. ``text``: the rule as the
+    setting has it."""
 
     text: str
     percent: str
     machine: str
     state: str
+    target: str
     factor: float
     window: int
 
     def is_broken(self, found: Drift) -> bool:
-        """Return whether there is an alarm; fewer than 20 stays in a window are too few to tell."""
-        return min(found.count, found.count_before) >= LEAST and found.now > self.factor * found.before
+        """Return whether there is an alarm; fewer than 20 in a window are too few to tell, and a difference of shares
+        may be chance."""
+        if min(found.count, found.count_before) < LEAST or found.now <= self.factor * found.before:
+            return False
+        before, now = ((round(share * whole), whole) for share, whole in (
+            (found.before, found.count_before), (found.now, found.count)))  # fmt: skip
+        return not self.target or not compare_shares(self.text, before, now).is_noise
+
+    def measure(self, store: Store) -> Drift:
+        search = Search(self.machine)
+        if self.target:
+            return share_drift(search, self.state, self.target, self.window, store=store)
+        return drift(search, self.state, float(self.percent) / 100, self.window, store=store)
 
 
 def list_rules(machines: Container[str]) -> Iterator[DriftRule]:
     """Yield the rules for some machines."""
     for text in conf.INSIGHT_ALARMS:
         if (match := DRIFT.fullmatch(text)) and match["machine"] in machines:
-            percent, machine, state, factor, window = match.groups()
-            yield DriftRule(text, percent, machine, state, float(factor), parse_duration(window) or 1)
+            percent, machine, state, target, factor, window = match.groups("")
+            yield DriftRule(text, percent, machine, state, target, float(factor), parse_duration(window) or 1)
 
 
 def measure(store: Store, machine: str, states: Container[str]) -> dict[str, Sequence[object]]:
@@ -52,12 +66,13 @@ def measure(store: Store, machine: str, states: Container[str]) -> dict[str, Seq
     ``states``: of its current version."""
     found: dict[str, Sequence[object]] = {}
     for rule in list_rules({machine}):
-        search, found[rule.text] = Search(machine), ()
+        found[rule.text] = ()
         try:
-            found[rule.text] = astuple(drift(search, rule.state, float(rule.percent) / 100, rule.window, store=store))
+            found[rule.text] = astuple(rule.measure(store))
         except BadSearch as error:  # it took too long
             log.warning("INSIGHT_ALARMS has %r: %s", rule.text, error)
-        if missing := [leaf for leaf in rule.state.split(", ") if leaf not in states]:
+        named = f"{rule.state}, {rule.target or rule.state}".split(", ")
+        if missing := [leaf for leaf in named if leaf not in states]:
             log.warning("INSIGHT_ALARMS has %r, but %s has no state %s", rule.text, machine, missing[0])
     return found
 

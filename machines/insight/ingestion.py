@@ -12,7 +12,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from machines.catalog import builtin_machines
@@ -46,6 +46,28 @@ PAGE = 500  # archived instances of one read
 MOST_STEPS = 100_000  # steps of one commit: about 15 MB of memory
 
 
+@dataclass(frozen=True, slots=True)
+class MachineTerms:
+    """What the versions of a machine say about its facts, read once while no machine is published or deleted.
+    ``hidden``: sensitive fields; ``fields``: indexed ones that are not; ``states``: of the current version; ``finals``,
+    ``versions``: of any."""
+
+    hidden: frozenset[str]
+    fields: Sequence[str]
+    states: frozenset[str]
+    finals: frozenset[str]
+    versions: dict[int, VersionFacts] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, engine: Engine, machine: str) -> MachineTerms:
+        definition, hidden = engine.definition(machine), engine.sensitive(machine).names
+        return cls(
+            hidden, [name for name in definition.get("index") or () if isinstance(name, str) and name not in hidden],
+            frozenset(state.name for state in outline(definition).states),
+            frozenset(engine.retirement().final_states(machine)),
+        )  # fmt: skip
+
+
 class InsightDuty:
     """Reads all machines, one after the other."""
 
@@ -59,6 +81,7 @@ class InsightDuty:
         self._database = DatabaseRetry(log, "insight waits: the archive cannot be read: %s")
         self._walk = Walk(clock=clock)
         self._is_off = self._is_away = False
+        self._terms: dict[str, tuple[str, MachineTerms]] = {}
 
     def once(self) -> bool:
         """Read for about a second; return whether there is more."""
@@ -80,14 +103,14 @@ class InsightDuty:
     def _pass(self, store: Store) -> Iterator[None]:
         """Read each machine; yield after each batch. A store that is away is reported once, and the next pass goes on
         from the marks."""
-        is_away = False
-        for machine in self._engine.recent_versions():
+        is_away, revision = False, self._engine.catalog_revision()
+        for machine, version in self._engine.recent_versions().items():
             if machine in builtin_machines.NAMES:
                 continue
             try:
-                yield from MachineIngestion(self._engine, self._reader, store, machine).run(
-                    self._archive or get_archive()
-                )
+                terms = self._read_terms(machine, f"{revision} {version}")
+                one = MachineIngestion(self._engine, self._reader, store, machine, terms)
+                yield from one.run(self._archive or get_archive())
             except StoreUnavailable as error:
                 is_away = True
                 if not self._is_away:
@@ -96,26 +119,27 @@ class InsightDuty:
                 log.error("insight of %s: %s", machine, fault)
         self._is_away = is_away
 
+    def _read_terms(self, machine: str, revision: str) -> MachineTerms:
+        held = self._terms.get(machine)
+        if held is None or held[0] != revision:
+            held = self._terms[machine] = revision, MachineTerms.read(self._engine, machine)
+        return held[1]
+
 
 class MachineIngestion:
     """One look at one machine."""
 
-    def __init__(self, engine: Engine, reader: HistoryReader, store: Store, machine: str) -> None:
+    def __init__(self, engine: Engine, reader: HistoryReader, store: Store, machine: str, terms: MachineTerms) -> None:
         self._engine, self._reader, self._store, self._machine = engine, reader, store, machine
-        self._manifest = store.manifest(machine)
-        self._versions: dict[int, VersionFacts] = {}
-        self._definition = definition = engine.definition(machine)
-        self._hidden = hidden = engine.sensitive(machine).names
-        self._fields = [name for name in definition.get("index") or () if isinstance(name, str) and name not in hidden]
-        self._finals = frozenset(engine.retirement().final_states(machine))
+        self._manifest, self._terms = store.manifest(machine), terms
 
     def run(self, archive: Archive) -> Iterator[None]:
         """Add what is new; yield after each batch."""
         partitions = self._reader.partitions(self._machine)
         begun = self._reader.now(partitions[0])
         is_sweep = begun - self._manifest.swept >= max(SWEEP, SWEEP_EACH * self._manifest.number)
-        if set(self._manifest.hidden) != self._hidden:
-            self._manifest = self._store.hide(self._machine, self._manifest, self._hidden)
+        if set(self._manifest.hidden) != self._terms.hidden:
+            self._manifest = self._store.hide(self._machine, self._manifest, self._terms.hidden)
         before = self._manifest
         for number, partition in enumerate(partitions):
             yield from self._read_partition(str(number), partition, is_sweep=is_sweep)
@@ -125,8 +149,7 @@ class MachineIngestion:
             yield from self._mark_deleted(partitions)
             self._commit([], [], swept=begun)
         if begun - self._manifest.drifted >= drift.PAUSE:
-            states = {state.name for state in outline(self._definition).states}
-            found = drift.measure(self._store, self._machine, states)
+            found = drift.measure(self._store, self._machine, self._terms.states)
             if found or self._manifest.drifts:
                 self._commit([], [], drifts=found, drifted=begun)
         if self._manifest.steps != before.steps:
@@ -150,7 +173,7 @@ class MachineIngestion:
     def _add_found(self, partition: Partition, ids: Sequence[str]) -> Iterator[None]:
         """Add the steps of these instances that are missing."""
         # With parallel regions an instance is in several states at once.
-        found = self._reader.look(partition, list(dict.fromkeys(ids)), self._fields)
+        found = self._reader.look(partition, list(dict.fromkeys(ids)), self._terms.fields)
         known = self._find_known(found)
         wanted = [
             (one, known[one.id, one.created].revision if (one.id, one.created) in known else 0)
@@ -208,7 +231,7 @@ class MachineIngestion:
             whole = record if record.body else archive.find(self._machine, record.instance)
             try:
                 if whole is not None and whole.created == record.created:
-                    yield read_archived(whole.restore(), self._fields)
+                    yield read_archived(whole.restore(), self._terms.fields)
             except DamagedBody as damage:
                 log.error("insight of %s: %s", self._machine, damage)
 
@@ -238,7 +261,7 @@ class MachineIngestion:
             entries = [entry for entry in entries if entry[0] <= one.revision]  # later ones belong to data of later
             steps += case.add(entries, one.version, self._load_versions(one.version, entries))
             case.close(one.revision, one.state, one.entered)
-            case.ended = self._finals.issuperset(case.state.split(", "))
+            case.ended = self._terms.finals.issuperset(case.state.split(", "))
             case.data = json.dumps(one.data, ensure_ascii=False)
             case.tags = self._find_tags(one.version, case.state)
             lost += case.lost - before
@@ -262,15 +285,16 @@ class MachineIngestion:
             if entry[2] == "(migrate)" and isinstance(entry[7], dict):
                 for name in ("from", "to"):
                     self._load(int(entry[7].get(name) or 0))
-        return self._versions
+        return self._terms.versions
 
     def _load(self, version: int) -> VersionFacts:
-        if version not in self._versions:
+        versions = self._terms.versions
+        if version not in versions:
             try:
-                self._versions[version] = VersionFacts.of(self._engine.definition(self._machine, version))
+                versions[version] = VersionFacts.of(self._engine.definition(self._machine, version))
             except errors.LookupFailed:  # it was removed: its steps count without queue and tags
-                self._versions[version] = VersionFacts()
-        return self._versions[version]
+                versions[version] = VersionFacts()
+        return versions[version]
 
     def _commit(self, steps: list[Row], rows: list[Row], **changes: Any) -> None:
         self._manifest = self._store.append(self._machine, self._manifest, steps, rows, **changes)

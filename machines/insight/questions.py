@@ -256,12 +256,13 @@ def people(search: Search, by: str = "actor", *, most: int = 200, store: Store |
     _check_measure(by)
     chosen = select(search, store or get_store())
     rows = chosen.ask(
-        f"SELECT {by}, count(*), count(DISTINCT n), count(*) FILTER (kind = 'job failed'), {SPREAD.format('waited')} "
-        f"FROM {{chosen_steps}} WHERE {by} <> '' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?",
+        f"SELECT count(*) OVER (), {by}, count(*), count(DISTINCT n), count(*) FILTER (kind = 'job failed'), "
+        f"{SPREAD.format('waited')} FROM {{chosen_steps}} WHERE {by} <> '' GROUP BY 2 ORDER BY 3 DESC, 2 LIMIT ?",
         most,
     )
-    found = (PersonFigure(name, steps, n, failed, make_spread(spread)) for name, steps, n, failed, *spread in rows)
-    return People(chosen.extent(), by, tuple(found))
+    extent = replace(chosen.extent(), left_out=rows[0][0] - len(rows) if rows else 0)
+    found = (PersonFigure(name, steps, n, failed, make_spread(spread)) for _, name, steps, n, failed, *spread in rows)
+    return People(extent, by, tuple(found))
 
 
 def _check_measure(by: str) -> str:
@@ -331,14 +332,30 @@ def drift(
 ) -> Drift:
     """Compare a quantile of the stays in a state that ended in the latest ``window`` (ms) with those of the window
     before. The input of an alarm such as *p95 of Paying over 2 x last week*."""
-    if not 0 < quantile < 1 or window <= 0:
-        raise BadSearch("a quantile lies between 0 and 1, and a window is longer than 0 ms")
-    chosen = select(search, store or get_store())
+    if not 0 < quantile < 1:
+        raise BadSearch("a quantile lies between 0 and 1")
+    figure = f"quantile_disc(waited, {float(quantile)}) {STAYS}"
+    return _measure_drift(search, state, figure, (), window, now, store or get_store())
+
+
+def share_drift(
+    search: Search, source: str, target: str, window: int, *, now: int | None = None, store: Store | None = None
+) -> Drift:
+    """Do the same for the share of the steps out of a state that lead to another one."""
+    figure = "count(*) FILTER (target = ?) / count(*) FROM {chosen_steps} WHERE true"
+    return _measure_drift(search, source, figure, (target,), window, now, store or get_store())
+
+
+def _measure_drift(
+    search: Search, state: str, figure: str, values: tuple[str, ...], window: int, now: int | None, store: Store
+) -> Drift:
+    if window <= 0:
+        raise BadSearch("a window is longer than 0 ms")
+    chosen = select(search, store)
     at = chosen.manifest.read_up_to if now is None else now
     rows = chosen.ask(
-        f"SELECT ms > ?, count(*), quantile_disc(waited, {float(quantile)}) {STAYS} "
-        "AND source = ? AND ms > ? AND ms <= ? GROUP BY 1",
-        state, at - 2 * window, at, before=(at - window,),
+        f"SELECT ms > ?, count(*), {figure} AND source = ? AND ms > ? AND ms <= ? GROUP BY 1",
+        state, at - 2 * window, at, before=(at - window, *values),
     )  # fmt: skip
     found = {is_latest: (count, value) for is_latest, count, value in rows}
     (count, value), (count_before, value_before) = found.get(True, (0, 0)), found.get(False, (0, 0))

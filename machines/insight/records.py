@@ -58,8 +58,8 @@ class Answer:
 class Extent:
     """What a question looked at. ``lost``: steps of these instances that were trimmed before they were read.
     ``read_up_to``: the facts have every step up to this time; 0 before the first pass. ``has_regions``: some states are
-    several leaves at once, so that a path is a way of whole configurations. ``left_out``: rows of states and
-    transitions that the answer has no place for."""
+    several leaves at once, so that a path is a way of whole configurations. ``left_out``: rows that the
+    answer has no place for, the rarest ones."""
 
     instances: int = 0
     steps: int = 0
@@ -296,12 +296,12 @@ class Conformance(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Drift(Answer):
-    """A quantile of the stay in a state in the latest window and in the one before; ``ratio`` is 0 where there is
-    nothing before."""
+    """A quantile of the stay in a state, or the share of the steps out of it that lead to another one, in the latest
+    window and in the one before; ``ratio`` is 0 where there is nothing before."""
 
     state: str
-    now: int
-    before: int
+    now: float
+    before: float
     count: int
     count_before: int
 

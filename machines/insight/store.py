@@ -45,6 +45,7 @@ PRIVATE = 0o600
 PARQUET = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"  # the file is there, with its mode
 GRACE = 600.0  # seconds for which a merged file stays for readers
 FAN = 8  # step files of one size class that are merged into one
+LONGEST_COPY = 300.0  # seconds: GRACE is longer
 ATTEMPTS = 5  # to erase while steps are added
 LARGEST = 4_000_000  # rows of a step file that is merged no further: about 60 MB
 MOST_DELTA = 100_000  # rows of the deltas that go into the base, or a fifth of it where that is more
@@ -184,7 +185,8 @@ class Store:
         raise AssertionError
 
     def copy(self, machine: str, file: Path) -> int:
-        """Copy the steps of a machine, with the id of each instance, into one Parquet file; return how many."""
+        """Copy the steps of a machine, with the id of each instance, into one Parquet file; return how many. Raises
+        BadSearch where that takes longer than five minutes."""
         draft = self.folder(machine) / f"copy-{secrets.token_hex(6)}.tmp"
         sql = (
             "COPY (SELECT i.instance, i.created, s.* EXCLUDE (n) FROM {steps} s JOIN {instances} i USING (n) "
@@ -192,8 +194,8 @@ class Store:
         )
         with _reporting(file):
             draft.touch(PRIVATE, exist_ok=False)
-            rows = self.ask(machine, sql)
             try:
+                rows = self.ask(machine, sql, longest=LONGEST_COPY)
                 shutil.copyfile(draft, file)
             finally:
                 draft.unlink(missing_ok=True)
@@ -485,7 +487,7 @@ def _interrupting(cursor: duckdb.DuckDBPyConnection, longest: float | None) -> I
     try:
         yield cursor
     except duckdb.InterruptException as error:
-        raise BadSearch("the answer takes too long: ask about fewer instances") from error
+        raise BadSearch("the answer takes too long: ask about fewer instances, or at a quieter time") from error
     finally:
         done.set()
 

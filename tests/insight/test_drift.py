@@ -27,11 +27,11 @@ def slow(engine, settings, tmp_path, transactional_db, monkeypatch):
     engine.publish(DEFINITION)
     duty, numbers, now = InsightDuty(engine, share=Restless()), count(), engine.read_clock()
 
-    def add(stays: int, seconds: int, ended: int = now - 1_000) -> None:
+    def add(stays: int, seconds: int, ended: int = now - 1_000, event: str = "pay") -> None:
         for _ in range(stays):
             id = f"i{next(numbers)}"
             engine.create("order", id, now=ended - seconds * 1000)
-            engine.fire("order", id, "pay", now=ended)
+            engine.fire("order", id, event, now=ended)
         if get_store().manifest("order").swept:
             look_at_all(get_store())
         run(duty)
@@ -43,6 +43,19 @@ def slow(engine, settings, tmp_path, transactional_db, monkeypatch):
 def find_alarms(viewer) -> list[dict]:
     found = viewer.get("/api/v1/alarms").json()["items"]
     return [alarm for alarm in found if alarm["kind"] == "drift"]
+
+
+def test_a_share_that_grew_by_more_than_chance_is_an_alarm(slow, engine, settings, viewer):
+    rule = "share of order/New > Void over 2 x 1h"
+    configure(settings, INSIGHT_ALARMS=[rule])
+    engine.publish({**DEFINITION, "states": {**DEFINITION["states"], "New": {"on": {"pay": "Paid", "void": "Void"}},
+                                             "Void": {"type": "final"}}})  # fmt: skip
+    slow(17, 60)
+    slow(3, 60, event="void")
+    assert find_alarms(viewer) == []  # of none and 3 of 20 the interval includes 0
+    slow(2, 60, event="void")
+    (alarm,) = find_alarms(viewer)
+    assert alarm["text"] == "share of order from New to Void was 22.7 % in the last 1 h, and 0 % in the 1 h before"
 
 
 def test_a_state_that_takes_twice_as_long_is_an_alarm_until_it_does_not(slow, viewer):

@@ -7,9 +7,12 @@ import pytest
 from machines.engine import UnknownInstance
 from machines.insight import store as module
 from machines.insight.errors import InsightOff
+from machines.insight.ingestion import InsightDuty
 from machines.insight.store import MANIFEST, Store
 from machines.retention import erasure
+from machines.retention.duty import RetentionDuty
 from tests.configuration import configure
+from tests.retention.conftest import Restless
 
 from .test_ingestion import DEFINITION, duty, read_steps, run  # noqa: F401  fixture
 
@@ -68,6 +71,23 @@ def test_an_instance_with_the_id_of_an_erased_one_stays(engine, duty, store, fol
     store.append("order", store.manifest("order"), [], [], swept=0)
     run(duty)
     assert [step[0] for step in read_steps(store)] == ["a", "b"]
+
+
+def test_both_instances_of_an_id_go_also_the_archived_one(engine, duty, store, folder):  # noqa: F811
+    engine.publish({**DEFINITION, "retain": "1s"})
+    for event in ("pay", "send"):
+        engine.fire("order", "b", event, now=engine.read_clock() - 60_000)
+    retention = RetentionDuty(engine, share=Restless())
+    while retention.once():
+        pass
+    engine.create("order", "b", {"email": "another@example.org"})
+    run(duty)
+    assert [step[0] for step in read_steps(store)] == ["a", "b", "b", "b", "b"]
+    found = erase(engine, id="b").removed
+    assert [found[place] for place in ("instances in Redis", "archived instances", "steps of insight")] == [1, 1, 4]
+    assert [step[0] for step in read_steps(store)] == ["a"]
+    run(InsightDuty(engine, store=store, share=Restless()))
+    assert [step[0] for step in read_steps(store)] == ["a"]
 
 
 @pytest.mark.parametrize("is_first", [True, False])

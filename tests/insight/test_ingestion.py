@@ -284,6 +284,46 @@ def test_an_archive_is_added_in_few_commits(engine, duty, store, monkeypatch):
     assert (len(store.manifest("order").steps), appended) == (1, ["order"])
 
 
+def test_a_pass_over_the_archive_that_is_killed_begins_again_and_adds_each_once(engine, duty, store, monkeypatch):
+    engine.publish({**DEFINITION, "retain": "1s"})
+    for number in range(6):
+        engine.create("order", f"i{number}", now=1_000 + number)
+        engine.fire("order", f"i{number}", "pay", now=2_000)
+        engine.fire("order", f"i{number}", "send", now=3_000 + number)
+    retention = RetentionDuty(engine, share=Restless())
+    while retention.once():
+        pass
+    for name in ("PAGE", "BATCH"):
+        monkeypatch.setattr(ingestion, name, 2)
+    real = store.append
+
+    def append(machine, known, steps, *given, **changes):
+        if known.count == 6:
+            raise KeyboardInterrupt
+        return real(machine, known, steps, *given, **changes)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "append", append)
+        with pytest.raises(KeyboardInterrupt):
+            run(duty)
+    assert (store.manifest("order").count, store.manifest("order").archived) == (6, 0)
+    run(InsightDuty(engine, store=store, share=Restless()))
+    assert len(read_steps(store)) == len(set(read_steps(store))) == 18
+    assert store.manifest("order").archived > 0
+
+
+def test_definitions_are_read_once_while_nothing_is_published(engine, duty, store, monkeypatch):
+    run(duty)
+    calls = list[str]()
+    real = engine.definition
+    monkeypatch.setattr(engine, "definition", lambda *given: calls.append(given[0]) or real(*given))
+    run(duty)
+    assert calls == []
+    engine.publish({**DEFINITION, "description": "second"})
+    run(duty)
+    assert calls == ["order"]
+
+
 def test_small_files_are_merged_while_a_long_pass_goes_on(engine, duty, store, monkeypatch):
     monkeypatch.setattr(ingestion, "MOST_STEPS", 1)
     real, most = store.append, list[int]()

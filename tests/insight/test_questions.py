@@ -108,6 +108,8 @@ def test_people_are_counted_by_what_is_asked(store, tell):
     found = questions.people(ALL, store=store)
     assert [(one.name, one.steps, one.instances) for one in found.rows] == [("bob", 6, 2), ("ann", 3, 1)]
     assert [one.name for one in questions.people(ALL, "kind", store=store).rows] == ["person", "creation"]
+    few = questions.people(ALL, most=1, store=store)
+    assert ([one.name for one in few.rows], few.extent.left_out, found.extent.left_out) == (["bob"], 1, 0)
     with pytest.raises(BadSearch, match="no measure"):
         questions.people(ALL, "n; DROP", store=store)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from machines.insight import questions
-from machines.insight.errors import StoreUnavailable
+from machines.insight import store as module
+from machines.insight.errors import BadSearch, StoreUnavailable
 from machines.insight.records import Search
 from machines.insight.store import FORMAT, MANIFEST, Store
 
@@ -63,3 +64,16 @@ def test_facts_are_for_their_owner_alone(store, tell):
     files = list(store.folder("order").iterdir())
     assert len(files) == 5
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+
+
+def test_a_copy_that_takes_too_long_ends_and_leaves_no_draft(store, tell, monkeypatch, tmp_path):
+    tell({"a": [("New", 0)]})
+    before = set(store.folder("order").iterdir())
+
+    def answer(*_, longest: float, **__):
+        raise BadSearch(f"more than {longest}")
+
+    monkeypatch.setattr(store, "ask", answer)
+    with pytest.raises(BadSearch, match=str(module.LONGEST_COPY)):
+        store.copy("order", tmp_path / "copy.parquet")
+    assert set(store.folder("order").iterdir()) == before

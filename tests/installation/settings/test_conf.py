@@ -52,6 +52,7 @@ def test_every_default_is_one_that_may_be_written_down():
         ({"WEBHOOK_PORTS": [99999]}, 'SIGNALBOX["WEBHOOK_PORTS"] holds 99999, which is out of range'),
         ({"INSIGHT_ALARMS": ["p95 of order over 2 x 7d"]}, "write p95 of order/Paying over 2 x 7d"),
         ({"INSIGHT_ALARMS": ["p95 of order/Paying over 2 x 9s"]}, "of a minute to a year"),
+        ({"INSIGHT_ALARMS": ["share of order/Paying over 2 x 7d"]}, "or share of order/Paying > Failed over 2 x 7d"),
         ({"API_RATE": "fast"}, 'must be a rate such as "1200/m", or off'),
         ({"RETAIN": "x=1"}, "must be words such as finished=30d"),
         ({"ARCHIVE": "s3"}, "must be sql, none or parquet:/path"),
