@@ -39,7 +39,7 @@ def write_xes(search: Search, output: TextIO, *, store: Store | None = None) -> 
     for (last,) in pages:
         rows = chosen.ask(
             "WITH page AS (SELECT n, instance FROM {chosen_instances} WHERE n > ? AND n <= ?) "
-            "SELECT n, instance, target, event, ms FROM page JOIN {steps} USING (n) ORDER BY n, revision", after, last,
+            "SELECT n, instance, target, event, ms FROM {steps} JOIN page USING (n) ORDER BY n, revision", after, last,
         )  # fmt: skip
         for n, instance, target, event, ms in rows:
             if n != number:

@@ -221,7 +221,7 @@ def _reach(states: Sequence[str], within: int | None, steps: str) -> tuple[str, 
         parts.append(
             f"e{index} AS MATERIALIZED (SELECT b.n, min(s.revision) AS revision, arg_min(s.ms, s.revision) AS ms, "
             "any_value(b.begin) AS begin, arg_min(s.ms, s.revision) - any_value(b.ms) AS wait "
-            f"FROM {before} b JOIN {{steps}} s ON s.n = b.n AND s.revision > b.revision "
+            f"FROM {{steps}} s JOIN {before} b ON s.n = b.n AND s.revision > b.revision "
             f"WHERE s.target = ? AND s.source <> s.target{limit} GROUP BY b.n)"
         )
     values: list[Any] = [states[0]]

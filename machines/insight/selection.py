@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import BadSearch
 from .records import Extent, Search
-from .store import Manifest, Store
+from .store import STEPS, Manifest, Store
 
 LONGEST = 30.0  # seconds that a question may take
 LARGEST = 2**53  # in a question: sums with it fit
@@ -34,10 +34,11 @@ class Selection:
             _check(value)
         count = sql.count("{chosen_")
         where = f" WHERE {' AND '.join(self.terms)}" if self.terms else ""
-        text = sql.replace("{chosen_instances}", f"(SELECT * FROM {{instances}}{where})")
-        for kind in ("{steps}", "{rows}"):
-            some = f"(SELECT * FROM {kind} WHERE n IN (SELECT n FROM {{instances}}{where}))" if where else kind
-            text = text.replace(f"{{chosen_{kind[1:]}", some)
+        text = sql.replace("{chosen_steps}", STEPS.format(rows="{chosen_rows}", shapes="{shapes}")).replace(
+            "{chosen_instances}", f"(SELECT * FROM {{instances}}{where})"
+        )
+        some = f"(SELECT * FROM {{rows}} WHERE n IN (SELECT n FROM {{instances}}{where}))" if where else "{rows}"
+        text = text.replace("{chosen_rows}", some)
         return self.store.ask(
             self.machine,
             text,

@@ -71,6 +71,7 @@ FILES: Mapping[str, Sequence[str]] = {
     "instances": tuple(COLUMNS["instances"]),
 }
 """Kind of file -> its columns. ``steps`` joined with ``shapes`` are the columns of COLUMNS."""
+STEPS = f"(SELECT {', '.join(COLUMNS['steps'])} FROM {{rows}} JOIN {{shapes}} USING (shape))"
 FILE = re.compile(r"(steps|shapes|instances|copy)-[0-9a-f]{12}\.(parquet|tmp)")  # names of facts, and of drafts
 NEWEST = "revision DESC, ended NULLS FIRST"
 ORDER = {"steps": "n, revision", "shapes": "shape", "instances": "n"}
@@ -211,7 +212,7 @@ class Store:
 
     def _steps(self, machine: str, manifest: Manifest) -> str:
         rows, shapes = (self._table(machine, kind, getattr(manifest, kind)) for kind in ("steps", "shapes"))
-        return f"(SELECT {', '.join(COLUMNS['steps'])} FROM {rows} JOIN {shapes} USING (shape))"
+        return STEPS.format(rows=rows, shapes=shapes)
 
     def _instances(self, machine: str, manifest: Manifest) -> str:
         base = self._table(machine, "instances", manifest.base)
@@ -445,12 +446,14 @@ def quote(text: str) -> str:
 
 def _connect(folder: Path, spill: str) -> duckdb.DuckDBPyConnection:
     """Open a database in memory that reads and writes below the folder, and nowhere else. ``spill``: of this process
-    alone, as DuckDB names files there by the id of the process, and containers have equal ones."""
+    alone, as DuckDB names files there by the id of the process, and containers have equal ones. Joins are done as they
+    are written, the smaller side to the right: DuckDB takes steps of a filter for few, and would hold them all."""
     import duckdb
 
     folder.mkdir(parents=True, exist_ok=True)
     options: dict[str, Any] = {
         "threads": THREADS, "memory_limit": MEMORY, "temp_directory": spill, "preserve_insertion_order": False,
+        "disabled_optimizers": "join_order,build_side_probe_side",
         "autoinstall_known_extensions": False, "autoload_known_extensions": False,
     }  # fmt: skip
     connection = duckdb.connect(config=options)
