@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0  # seconds before a test says that something never happened
+PATIENCE = 180.0  # seconds before a test says that something never happened
 
 
 def python(code: str, *arguments: object, **options: object) -> subprocess.Popen:

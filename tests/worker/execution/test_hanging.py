@@ -33,7 +33,7 @@ def put(engine):
 @pytest.fixture
 def begun(engine, prefix):
     """Waits until a handler of the app says that it began."""
-    return lambda: any(engine.client.blpop([f"{prefix}begun"], timeout=3) for _ in range(20))
+    return lambda: any(engine.client.blpop([f"{prefix}begun"], timeout=3) for _ in range(60))
 
 
 def test_an_exhausted_worker_finishes_what_runs_and_ends_for_another_to_take_its_place(

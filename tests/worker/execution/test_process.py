@@ -18,7 +18,7 @@ KILLED_LEASE = 300  # ms
 def gated(engine, prefix):
     """A machine whose handler begins and waits; ``begun()`` is the instance that began."""
     engine.publish(builders.errand(src="gated", lease=f"{KILLED_LEASE}ms", backoff="10ms"))
-    return lambda: any(engine.client.blpop([f"{prefix}begun"], timeout=3) for _ in range(20))
+    return lambda: any(engine.client.blpop([f"{prefix}begun"], timeout=3) for _ in range(60))
 
 
 def ended(process, within=90):
