@@ -58,7 +58,7 @@ class Choices:
         """List the results that a job may end with. ``data``: of its instance."""
         return [_fill(one, data) for one in self._alphabet.results.get(invoke, [None])]
 
-    def list_moments(self, instance: Instance) -> Iterator[float]:
+    def list_times(self, instance: Instance) -> Iterator[float]:
         """List the seconds since the epoch that guards of active states compare the time with."""
         guards = [one.guard for state in self.list_states(instance) for one in state.all_transitions if one.guard]
         compared = [node for guard in guards for node in walk(guard.expression.tree) if node[0] == "cmp"]
@@ -107,7 +107,7 @@ def _list_delays(sandbox: Sandbox, choices: Mapping[str, Choices], instances: li
     dues = [timer.due for one in instances for timer in one.timers]
     dues += [job.due for job in sandbox.list_waiting() if job.place == "delayed"]
     waits = [min(dues) - now] if dues else []
-    moments = choices[sandbox.machine].list_moments(instances[0])
-    for wait in dict.fromkeys([*waits, *(round(moment * 1000) - now + SECOND for moment in moments)]):
+    times = choices[sandbox.machine].list_times(instances[0])
+    for wait in dict.fromkeys([*waits, *(round(at * 1000) - now + SECOND for at in times)]):
         if 0 < wait <= LONGEST_WAIT:
             yield When("after", delay=wait)
