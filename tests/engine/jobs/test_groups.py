@@ -151,9 +151,11 @@ def test_a_definition_names_the_group_of_a_job(engine):
     "options, why",
     [
         ({"weight": 0}, "weight is a number from 0.1 to 10, not 0"),
+        ({"weight": 10**9}, "weight is a number from 0.1 to 10, not 1000000000"),
         ({"weight": "heavy"}, "weight is a number from 0.1 to 10"),
         ({"group": ""}, "group"),
         ({"group": "g" * 201}, "group"),
+        ({"group": "g" * 10_000}, "group"),
     ],
 )
 def test_what_is_no_group_is_refused(yard, options, why):
