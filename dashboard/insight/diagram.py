@@ -33,10 +33,10 @@ Link = Callable[..., str]
 
 
 def draw_paths(view: VersionView, found: Paths, mode: Mode, link: Link) -> SafeString:
-    """Draw the figures of a mode. States of other versions, and configurations of several leaves, have no place on the
+    """Draw the figures of a mode. States of other versions, and times of several leaves at once, have no place on the
     diagram: they are in the table."""
     overlay = Overlay()
-    for figure in found.states:
+    for figure in found.leaves or found.states:
         if part := view.index["states"].get(figure.state):
             number, text = _read_figure(mode, figure.instances, figure.share, figure.stay)
             _write(overlay, part, overlay.counts, text, mode.heat(number) if text else 0)

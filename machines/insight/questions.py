@@ -59,7 +59,8 @@ def paths(search: Search, *, most: int = MOST_PATHS, store: Store | None = None)
     found = _list_paths(chosen, extent, most)
     extent, states = cut(extent, _list_states(chosen, extent, stays, steps))
     extent, transitions = cut(extent, _list_transitions(steps, keys))
-    return Paths(extent, states, transitions, *found)
+    leaves = _list_states(chosen, extent, stays, steps, is_split=True) if extent.has_regions else []
+    return Paths(extent, states, transitions, *found, tuple(leaves[:MOST_ROWS]))
 
 
 def cut(extent: Extent, rows: Sequence[Any]) -> tuple[Extent, tuple[Any, ...]]:
@@ -105,17 +106,21 @@ def _read_steps(chosen: Selection, extent: Extent) -> tuple[dict[str, Row], list
 
 
 def _list_states(
-    chosen: Selection, extent: Extent, stays: Mapping[str, Row], steps: Sequence[Row]
+    chosen: Selection, extent: Extent, stays: Mapping[str, Row], steps: Sequence[Row], *, is_split: bool = False
 ) -> list[StateFigure]:
+    """``is_split``: of each leaf of the configurations."""
     entries: Counter[str] = Counter()
     for source, target, event, count, *_ in steps:
-        entries[target] += count if source != target or event == CREATE else 0
+        before, after = ({*text.split(", ")} if is_split else {text} for text in (source, target))
+        entries.update(dict.fromkeys(after if event == CREATE else after - before, count))
+    split = (lambda column: f"replace({column}, ', ', chr(9))") if is_split else str
     rows = chosen.ask(
         "WITH i AS MATERIALIZED (SELECT state, visited, ended IS NULL AS is_gone, count(*) AS n "
         "FROM {chosen_instances} GROUP BY ALL), "
-        "visits AS (SELECT unnest(string_split(visited, chr(9))) AS state, sum(n)::BIGINT AS instances FROM i "
-        "GROUP BY 1), "
-        "here AS (SELECT state, sum(n)::BIGINT AS here FROM i WHERE NOT is_gone GROUP BY state) "
+        f"visits AS (SELECT unnest(list_distinct(string_split({split('visited')}, chr(9)))) AS state, "
+        "sum(n)::BIGINT AS instances FROM i GROUP BY 1), "
+        f"here AS (SELECT unnest(string_split({split('state')}, chr(9))) AS state, sum(n)::BIGINT AS here FROM i "
+        "WHERE NOT is_gone GROUP BY 1) "
         "SELECT state, instances, coalesce(here, 0) FROM visits LEFT JOIN here USING (state) ORDER BY 2 DESC, 1"
     )
     return [
@@ -303,7 +308,8 @@ def list_instances(
     chosen = select(search, store or get_store())
     terms, values = ["true"], list[Any]()
     if state:
-        terms.append("list_contains(string_split(visited, chr(9)), ?)")
+        leaves = "string_split(replace(visited, ', ', chr(9)), chr(9))"
+        terms.append(f"list_contains(string_split(visited, chr(9)) || {leaves}, ?)")
         values.append(state)
     if transition is not None:
         terms.append("n IN (SELECT n FROM {steps} WHERE source = ? AND target = ? AND event = ?)")

@@ -125,7 +125,8 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Paths(Answer):
-    """``rest``: the instances of the rarer paths, and ``rest_paths`` how many these are."""
+    """``rest``: the instances of the rarer paths, and ``rest_paths`` how many these are; ``leaves``: of a machine with
+    regions each state by itself, without times beside others."""
 
     extent: Extent
     states: tuple[StateFigure, ...] = ()
@@ -133,6 +134,7 @@ class Paths(Answer):
     paths: tuple[Path, ...] = ()
     rest: int = 0
     rest_paths: int = 0
+    leaves: tuple[StateFigure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

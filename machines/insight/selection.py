@@ -50,7 +50,7 @@ class Selection:
     def extent(self) -> Extent:
         ((instances, steps, lost, has_regions),) = self.ask(
             "SELECT count(*), coalesce(sum(steps), 0), coalesce(sum(lost), 0), "
-            "coalesce(bool_or(contains(state, ', ')), false) FROM {chosen_instances}"
+            "coalesce(bool_or(contains(visited, ', ')), false) FROM {chosen_instances}"
         )
         return Extent(instances, int(steps), int(lost), self.manifest.read_up_to, has_regions)
 

@@ -405,6 +405,10 @@ def test_states_of_regions_are_whole_configurations(engine, store, duty):
     found = questions.paths(Search("room"), store=store)
     assert found.paths[0].states == ("Open, Dark", "Open, Lit")
     assert (found.extent.instances, found.extent.steps, found.extent.has_regions) == (1, 2, True)
+    figures = {one.state: (one.instances, one.entries, one.here) for one in found.leaves}
+    assert figures == {"Open": (1, 1, 1), "Dark": (1, 1, 0), "Lit": (1, 1, 1)}
+    for state, total in {"Open": 1, "Open, Lit": 1, "Shut": 0}.items():
+        assert questions.list_instances(Search("room"), state=state, store=store).total == total
 
 
 def test_a_step_counts_for_the_version_that_took_it(engine, duty, store):

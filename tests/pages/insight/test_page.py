@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from machines.insight import questions
+from machines.insight.facts import CREATE, Case
 from machines.models import AuditEntry
 from tests.cases import for_each
 from tests.configuration import configure
@@ -40,6 +41,20 @@ def test_the_diagram_shows_shares_and_times(facts, as_):
     assert re.search(r'data-state="Active".*?class="count"[^>]*>91 %<', page, re.DOTALL)
     assert re.search(r'data-state="Waiting".*?class="count"[^>]*>1 min<', read(client, "?figure=p50"), re.DOTALL)
     assert "Removed" in page  # a state that is gone is in the table
+
+
+def test_the_diagram_counts_states_of_regions(facts, engine, as_):
+    door = {"initial": "Open", "states": {"Open": {"on": {"shut": "Shut"}}, "Shut": {}}}
+    lamp = {"initial": "Dark", "states": {"Dark": {"on": {"light": "Lit"}}, "Lit": {}}}
+    engine.publish({"id": "room", "initial": "All",
+                    "states": {"All": {"type": "parallel", "states": {"Door": door, "Lamp": lamp}}}})  # fmt: skip
+    case, entries = Case(1, "a", 1000), [[1, 1000, CREATE, ["Open", "Dark"], "", ""]]
+    steps = case.add([*entries, [2, 2000, "light", ["Open", "Lit"], "", ""]], 1, {})
+    facts.append("room", facts.manifest("room"), steps, [case.row()], number=2, marks={"0": 5000})
+    page = as_("viewer").get("/machines/room/insight/").content.decode()
+    counted = {part.partition('"')[0] for part in page.split('data-state="')[1:]
+               if re.search(r'class="count"[^>]*>100 %<', part)}  # fmt: skip
+    assert counted == {"Open", "Dark", "Lit"}
 
 
 def test_each_figure_leads_to_as_many_instances(facts, as_):
