@@ -46,6 +46,5 @@ class Service:
 
     def connect(self, cookie: str = "", **options: object) -> connect:
         headers = {"Cookie": f"sessionid={cookie or self.cookie}"}
-        return connect(
-            f"ws://127.0.0.1:{self.port}/ws/live/", origin=self.origin, additional_headers=headers, **options
-        )
+        url = f"ws://127.0.0.1:{self.port}/ws/live/"
+        return connect(url, origin=self.origin, additional_headers=headers, open_timeout=60, **options)

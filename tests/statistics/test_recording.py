@@ -1,6 +1,7 @@
 """Each thing that happened is written once, in the minute and the hour it happened in, whoever measures and whenever.
 
-The whole file runs on SQLite, and once more on PostgreSQL (``test_on_postgresql.py``).
+The whole file runs on SQLite, and what another writer or an end may break once more on PostgreSQL
+(``test_on_postgresql.py``).
 """
 
 from __future__ import annotations

@@ -318,8 +318,10 @@ class NodeConnection:
         return self
 
     async def close(self) -> None:
-        await self._subscriber.close()
-        await self.client.aclose()
+        try:
+            await self._subscriber.close()
+        finally:
+            await self.client.aclose()
 
     @property
     def run_id(self) -> str:

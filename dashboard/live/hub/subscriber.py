@@ -52,8 +52,10 @@ class Subscriber:
         if self._listening is not None:
             self._listening.cancel()
             await asyncio.gather(self._listening, return_exceptions=True)
-        await self._pubsub.aclose()
-        await self._client.aclose()
+        try:
+            await self._pubsub.aclose()
+        finally:  # closing one may take longer than its timeout
+            await self._client.aclose()
 
     def check(self) -> None:
         """Raise what ended the listening, if anything has."""

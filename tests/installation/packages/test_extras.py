@@ -220,5 +220,5 @@ def started(
 
 
 def fetch(address: str) -> bytes:
-    with urllib.request.urlopen(address, timeout=60) as answer:
+    with urllib.request.urlopen(address, timeout=180) as answer:
         return answer.read()

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from dashboard.live.hub.connections import NodeConnection
 from dashboard.live.hub.hub import Hub
 from dashboard.live.limits import Limits
 from machines.engine import Engine
@@ -139,6 +141,21 @@ async def test_a_lost_connection_alone_is_made_good_without_a_new_epoch(gate: En
     gate.fire("gate", "north", "open")
     await watcher.sees("machine:gate", counts={"Shut": 0, "Open": 1})
     assert watcher.screen.marks["machine:gate"][0] == epoch
+
+
+async def test_a_connection_that_does_not_close_in_time_leaves_no_other_open(server: Server, gate: Engine) -> None:
+    before = len(gate.client.client_list())
+    node = await NodeConnection(server.url, Limits(), print, print).open()
+    assert await node.client.ping()
+    assert len(gate.client.client_list()) > before + 1
+
+    async def late() -> None:
+        raise RedisTimeoutError("Timed out closing connection")
+
+    node._subscriber._pubsub.aclose = late
+    with pytest.raises(RedisTimeoutError):
+        await node.close()
+    await eventually(lambda: len(gate.client.client_list()) == before)
 
 
 async def test_an_emptied_server_is_another_epoch(gate: Engine, watcher: Watcher) -> None:
