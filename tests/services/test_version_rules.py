@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError
 from django.db import connections
-from django.urls import get_resolver
+from django.test import Client
+from django.urls import get_resolver, reverse
 
 import dashboard.api.v1  # noqa: F401  its operations
 from dashboard.api.framework.operation import OPERATIONS as OPERATIONS_OF_API
@@ -215,6 +216,10 @@ def test_what_was_asked_for_is_done_once_another_person_approves(engine, guarded
     ann, bob = actor("ann", boss=True), actor("bob", "view", "publish")
     request = ask(ann, lambda: CHANGES[name](ann))
     assert engine.version_choice("door").turn == 0 or engine.version_choice("door").current == 2
+    client = Client()
+    client.force_login(bob.user)
+    page = client.get(reverse("signalbox:approval", args=[request.pk])).content.decode()
+    assert ("turn" in request.asked, '<th scope="row">turn</th>' in page) == (True, False)
     done = approvals.approve(bob, request.pk)
     assert (done.state, done.outcome) == ("done", "changed")
     entry = AuditEntry.objects.filter(machine="door", actor="ann", outcome="done").exclude(action="approval.ask").get()
