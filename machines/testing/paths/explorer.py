@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -152,15 +152,15 @@ class Explorer:
         self, sources: list[Key], choose: Callable[[Node], When | None]
     ) -> tuple[list[Edge], Node, When] | None:
         """Find the shortest way from one of these nodes to one where ``choose`` finds something to try."""
-        before: dict[Key, Edge | None] = dict.fromkeys(sources)
+        ways: dict[Key, list[Edge]] = {source: [] for source in sources}
         waiting = deque(sources)
         while waiting:
             node = self.graph.nodes[waiting.popleft()]
             if (when := choose(node)) is not None:
-                return list(reversed(list(_walk_back(before, node.key)))), node, when
+                return ways[node.key], node, when
             for edge in node.edges:
-                if edge.target not in before:
-                    before[edge.target] = edge
+                if edge.target not in ways:
+                    ways[edge.target] = [*ways[node.key], edge]
                     waiting.append(edge.target)
         return None
 
@@ -256,9 +256,3 @@ def _blur(data: Mapping[str, Any], now: int) -> dict[str, Any]:
         else:
             found[name] = value
     return found
-
-
-def _walk_back(before: Mapping[Key, Edge | None], key: Key) -> Iterator[Edge]:
-    while (edge := before[key]) is not None:
-        yield edge
-        key = edge.source

@@ -250,46 +250,40 @@ def _find_way(graph: Graph, here: Key, last: str, goals: set[Goal], select: Sele
     """Find the way to the goal after which most others are ahead; of equal ones the shortest."""
     best: tuple[int, int] | None = None
     chosen: list[Edge] | None = None
-    before: dict[tuple[Key, str], tuple[tuple[Key, str], Edge] | None] = {(here, last): None}
-    waiting = deque([((here, last), 0)])
+    ways: dict[tuple[Key, str], list[Edge]] = {(here, last): []}
+    waiting = deque(ways)
     while waiting:
-        (key, previous), length = waiting.popleft()
+        key, previous = waiting.popleft()
+        way = ways[key, previous]
         for edge in graph.nodes[key].edges:
             after = edge.transitions[-1] if edge.transitions else previous
             taken = (previous, *edge.transitions) if previous and edge.transitions else edge.transitions
             if any(goal in goals for goal in (*select(taken), *select(edge.transitions))):
-                score = (len(reach.list_goals(edge.target, goals)), -length)
+                score = (len(reach.list_goals(edge.target, goals)), -len(way))
                 if best is None or score > best:
-                    best, chosen = score, [*_walk_back(before, (key, previous)), edge]
+                    best, chosen = score, [*way, edge]
             place = (edge.target, after if select is _list_pairs else "")
-            if place not in before:
-                before[place] = ((key, previous), edge)
-                waiting.append((place, length + 1))
+            if place not in ways:
+                ways[place] = [*way, edge]
+                waiting.append(place)
     return chosen
-
-
-def _walk_back(before: Any, place: tuple[Key, str]) -> list[Edge]:
-    found: list[Edge] = []
-    while (step := before[place]) is not None:
-        place, edge = step
-        found.append(edge)
-    return list(reversed(found))
 
 
 def find_shortest(graph: Graph, transition: str, most: int = 3) -> Iterator[Run]:
     """List the shortest runs that take a transition."""
     for start, data in graph.starts.items():
-        before: dict[tuple[Key, str], Any] = {(start, ""): None}
+        ways: dict[Key, list[Edge]] = {start: []}
         waiting = deque([start])
         found = 0
         while waiting and found < most:
             key = waiting.popleft()
             for edge in graph.nodes[key].edges:
+                way = [*ways[key], edge]
                 if transition in edge.transitions and found < most:
                     found += 1
-                    yield Run(data, [*_walk_back(before, (key, "")), edge])
-                if (edge.target, "") not in before:
-                    before[edge.target, ""] = ((key, ""), edge)
+                    yield Run(data, way)
+                if edge.target not in ways:
+                    ways[edge.target] = way
                     waiting.append(edge.target)
 
 
