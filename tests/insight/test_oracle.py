@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 from collections import Counter
 from itertools import pairwise
@@ -10,10 +11,14 @@ from statistics import quantiles
 
 import pytest
 
+from dashboard.demo import traffic
 from machines.insight import questions
 from machines.insight.discovery import discover
 from machines.insight.exports import write_parquet, write_xes
+from machines.insight.ingestion import InsightDuty
 from machines.insight.records import Search
+from tests.installation.processes import ROOT
+from tests.retention.conftest import Restless
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*:UserWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
 pm4py = pytest.importorskip("pm4py")
@@ -37,10 +42,14 @@ def draw(seed: int, count: int) -> dict[str, list[tuple[str, int]]]:
 def log(store, tell, tmp_path):
     for seed in range(3):
         tell({f"{seed}-{id}": stops for id, stops in draw(seed, 400).items()})
+    return read_log(ALL, store, tmp_path, 1200)
+
+
+def read_log(search, store, folder, count):
     out = io.StringIO()
-    assert write_xes(ALL, out, store=store) == 1200
-    (tmp_path / "log.xes").write_text(out.getvalue())
-    return pm4py.read_xes(str(tmp_path / "log.xes"))
+    assert write_xes(search, out, store=store) == count
+    (folder / "log.xes").write_text(out.getvalue())
+    return pm4py.read_xes(str(folder / "log.xes"))
 
 
 def fold(variant: tuple[str, ...]) -> tuple[str, ...]:
@@ -53,10 +62,15 @@ def fold(variant: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def test_paths_are_the_variants(store, log):
+def count_paths(log) -> Counter[tuple[str, ...]]:
     expected: Counter[tuple[str, ...]] = Counter()
     for variant, count in pm4py.get_variants(log).items():
         expected[fold(variant)] += count if isinstance(count, int) else len(count)
+    return expected
+
+
+def test_paths_are_the_variants(store, log):
+    expected = count_paths(log)
     found = questions.paths(ALL, most=1000, store=store)
     assert {path.states: path.count for path in found.paths} == expected
     assert found.rest == 0
@@ -100,3 +114,25 @@ def test_a_copy_in_parquet_has_every_step(store, log, tmp_path):
 
     assert write_parquet("order", tmp_path / "copy.parquet", store=store) == len(log)
     assert len(pandas.read_parquet(tmp_path / "copy.parquet")) == len(log)
+
+
+@pytest.mark.redis
+def test_histories_of_the_demo_have_the_same_figures(engine, store, transactional_db, tmp_path, monkeypatch):
+    monkeypatch.setattr(traffic, "ACTIVATIONS", 40)
+    engine.publish(json.loads((ROOT / "examples" / "activation.json").read_text()))
+    story = traffic.Traffic(engine, 1)
+    story.populate()
+    for _ in range(200):
+        story.beat()
+    duty, search = InsightDuty(engine, store=store, share=Restless()), Search("activation")
+    while duty.once():
+        pass
+    log = read_log(search, store, tmp_path, 40)
+    found = questions.paths(search, most=1000, store=store)
+    assert {path.states: path.count for path in found.paths} == count_paths(log)
+    assert (found.extent.steps, found.extent.lost) == (len(log), 0)
+    follows: Counter[tuple[str, str]] = Counter()
+    for one in found.transitions:
+        follows[one.source, one.target] += one.count
+    assert follows == Counter(pm4py.discover_dfg(log)[0])
+    assert len(follows) > 5
