@@ -297,3 +297,12 @@ def test_the_header_is_whole_on_a_phone(as_, waiting, width):
         is_live(page)
         assert page.evaluate(CUT) == []
         assert beside(page, width) == []
+
+
+def test_the_header_of_a_page_that_is_not_live_is_no_higher(as_, waiting):
+    page = as_("viewer", viewport=PHONE)
+    page.goto("/queues/")
+    is_live(page)
+    height = page.locator("header.bar").bounding_box()["height"]
+    page.goto("/search/")
+    assert page.locator("header.bar").bounding_box()["height"] <= height
