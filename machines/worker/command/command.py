@@ -33,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--prefetch",
         type=int,
         metavar="N",
-        help=f"jobs prefetched beyond that, 0 to {MAX_PREFETCH} (default: as many as finish in 20 ms)",
+        help=f"jobs prefetched beyond that, 0 to {MAX_PREFETCH} (default: as many as finish in 50 ms, of groups 20)",
     )
     parser.add_argument("--processes", type=int, default=1, metavar="N", help=f"worker processes, 1 to {MAX_PROCESSES}")
     parser.add_argument(

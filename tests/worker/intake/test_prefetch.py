@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from machines.worker.execution.in_flight import InFlightJobs
-from machines.worker.intake.poll_loop import AHEAD, MOST_AHEAD, PACE_WINDOW, Prefetch
+from machines.worker.intake.poll_loop import AHEAD, AHEAD_OF_GROUPS, MOST_AHEAD, PACE_WINDOW, Prefetch
 from machines.worker.job import Job
 from machines.worker.options import Options
 from tests.installation.processes import eventually
@@ -21,6 +21,7 @@ def test_as_many_are_taken_ahead_as_end_in_a_blink():
     assert pace.ahead(0) == 0
     now[0] += 1
     assert pace.ahead(2000) == 2000 * AHEAD
+    assert pace.ahead(2000, has_groups=True) == 2000 * AHEAD_OF_GROUPS
     now[0] += PACE_WINDOW / 2
     assert pace.ahead(2001) == 2000 * AHEAD
     now[0] += 1
