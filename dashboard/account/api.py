@@ -218,13 +218,8 @@ def _describe_mistake(error: ValidationError, body: type[Body]) -> Mistaken:
 views_group = Group("views", "Saved views: named filters of a list.", recorded=False, right="view")
 
 
-class ViewOut(Out):
-    id: int
-    name: str
+class ViewOut(Out.derive(SavedView, "id name shared page query")):
     owner: str
-    shared: bool
-    page: str
-    query: str
     url: str
 
 

@@ -42,16 +42,10 @@ class RowOut(Out):
     outcome: NoteOut | None = None
 
 
-class BulkOut(Out):
+class BulkOut(Out.derive(Order, "machine action reason actor rate unchanged")):
     id: str
-    machine: str
-    action: str
     target: str = Field(description="the event, the states, the invoke, or the version and the plan")
     filter: dict[str, Any]
-    reason: str
-    actor: str
-    rate: int
-    unchanged: bool
     of: str = Field(description="the bulk action whose failed instances it retries, or empty")
     state: str
     suspended: int | None = None

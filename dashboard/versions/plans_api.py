@@ -14,7 +14,7 @@ from dashboard.api.framework.operation import Group, actor_of, charge
 from dashboard.api.framework.schemas import ApprovalOut, Body, Mistaken, Ms, Out, Page, Reason, Why
 from dashboard.machines.api import FindingOut
 from machines.bulks.order import MAX_RATE
-from machines.engine import Change, Instance
+from machines.engine import Change, Instance, Replay
 from machines.models import StoredPlan
 from machines.people.actor import Actor
 from machines.versions import comparison, plans
@@ -124,15 +124,11 @@ class ReplayingDraft(Body):
     sample: int | None = Field(None, ge=1, le=comparison.MOST_SAMPLE, description="instances; the most by default")
 
 
-class ReplayOut(Out):
+class ReplayOut(Out.derive(Replay, "machine instances steps skipped")):
     """Recorded steps are `steps` (run and compared), `skipped` (after the first difference of their instance) and
     `untold` (the history does not tell enough)."""
 
-    machine: str
     version: int | None = Field(description="null for a draft")
-    instances: int
-    steps: int
-    skipped: int
     recorded: int
     untold: dict[str, int] = Field(description="reason -> steps")
     divergences: list[dict[str, Any]] = Field(description="steps that end differently, by class, with an example each")

@@ -202,21 +202,7 @@ def _make_machine(topic: Topic, world: World) -> Value:
 
 
 def live_value(live: Live) -> Value:
-    return {
-        "machine": live.machine,
-        "version": live.version,
-        "counts": live.counts,
-        "oldest": live.oldest,
-        "breaches": live.breaches,
-        "flow": live.flow,
-        "refused": live.refused,
-        "queues": live.queues,
-        "total": live.total,
-        "timers": live.timers,
-        "overdue": live.overdue,
-        "mail": live.mail,
-        "now": live.now,
-    }
+    return {name: getattr(live, name) for name in OF_LIVE}
 
 
 def _make_overview(topic: Topic, world: World) -> Value:
@@ -236,15 +222,7 @@ def _make_row(machine: str, world: World) -> Value | None:
 
 
 def _shorten(live: Live) -> Value:
-    return {
-        "version": live.version,
-        "counts": live.counts,
-        "total": live.total,
-        "overdue": live.overdue,
-        "breaches": live.breaches,
-        "refused": sum(live.refused.values()),
-        "queues": live.queues,
-    }
+    return {name: getattr(live, name) for name in OF_ROW} | {"refused": sum(live.refused.values())}
 
 
 def _make_instance(topic: Topic, world: World) -> Value:
@@ -370,6 +348,8 @@ VALUES: Mapping[str, Callable[[Topic, World], Value]] = {
 
 
 COUNTERS = ("enqueued", "taken", "completed", "failed", "lost", "died", "withdrawn", "purged")
+OF_ROW = ("version", "counts", "total", "overdue", "breaches", "queues")
+OF_LIVE = ("machine", *OF_ROW, "oldest", "flow", "refused", "timers", "mail", "now")
 OF_JOB = ("queue", "src", "instance", "place", "attempt", "attempts", "worker", "lease_until", "deadline", "due")
 OF_JOB += ("taken", "finished", "kind", "error")
 
