@@ -84,12 +84,12 @@ class HubConnections:
     @property
     def run_ids(self) -> frozenset[str]:
         """Name the servers as they are now: another one comes with a restart or a failover."""
-        return frozenset(node.run_id for node in self._nodes.values())
+        return frozenset(node.subscriber.run_id for node in self._nodes.values())
 
     @property
     def hints(self) -> bool:
         """Whether every server rings; if not, only reconciling shows all changes."""
-        return all(node.hints for node in self._nodes.values())
+        return all(node.subscriber.hints for node in self._nodes.values())
 
     def take_change(self) -> bool:
         """Tell, once, that nodes came or went: all has to be read anew."""
@@ -107,13 +107,13 @@ class HubConnections:
         """Leave out the nodes whose listening has ended. Raises where none is left."""
         for name, node in list(self._nodes.items()):
             try:
-                node.check()
+                node.subscriber.check()
             except FAILURES:
                 self._leave(name)
 
     async def probe(self) -> None:
         """Ask every connection for a sign of life, within the deadline, and a cluster for its primaries."""
-        await self._run_on_each(lambda name, node: node.probe())
+        await self._run_on_each(lambda name, node: node.subscriber.probe())
         if self._topology is not None:
             await self._topology.read(node.client for node in self._nodes.values())
             if not self._is_arranged(self._topology):
@@ -124,7 +124,7 @@ class HubConnections:
         placed: dict[str, list[str]] = defaultdict(list)
         for root in roots:
             placed[self._find_owner(root)].append(root)
-        await self._run_on_each(lambda name, node: node.listen_to(placed[name]))
+        await self._run_on_each(lambda name, node: node.subscriber.listen_to(placed[name]))
 
     async def read(self, wanted: Sequence[Source]) -> World:
         """Read the sources as they are now, in pipelines of bounded size."""
@@ -207,7 +207,7 @@ class HubConnections:
     def _leave(self, name: str) -> None:
         """Go on without a node."""
         if self._topology is None:
-            self._nodes[name].check()  # raises what ended it
+            self._nodes[name].subscriber.check()  # raises what ended it
             return
         if (node := self._nodes.pop(name, None)) is not None:
             self._left.append(node)
@@ -310,39 +310,18 @@ class NodeConnection:
         # RESP2 and bytes: its messages then come in one shape, a PONG included, which redis-py cannot read as text.
         listening = connect(url, limits, node, protocol=2, decode_responses=False)
         self._busy: float | None = 0.0
-        self._subscriber = Subscriber(listening, limits, ring, published, channel)
+        self.subscriber = Subscriber(listening, limits, ring, published, channel)
 
     async def open(self) -> Self:
         """Open the connections. Raises a RedisError or OSError."""
-        await self._subscriber.open()
+        await self.subscriber.open()
         return self
 
     async def close(self) -> None:
         try:
-            await self._subscriber.close()
+            await self.subscriber.close()
         finally:
             await self.client.aclose()
-
-    @property
-    def run_id(self) -> str:
-        return self._subscriber.run_id
-
-    @property
-    def hints(self) -> bool:
-        """Whether it says what changed."""
-        return self._subscriber.hints
-
-    def check(self) -> None:
-        """Raise what ended the listening, if anything has."""
-        self._subscriber.check()
-
-    async def probe(self) -> None:
-        """Ask both connections for a sign of life, within the deadline."""
-        await self._subscriber.probe()
-
-    async def listen_to(self, roots: Iterable[str]) -> None:
-        """Listen to exactly these partitions from now on; when it returns, every later ring is heard."""
-        await self._subscriber.listen_to(roots)
 
     async def send(self, commands: Iterable[Words]) -> list[Any]:
         """Send commands in one round trip; return the answer of each, or its error."""
