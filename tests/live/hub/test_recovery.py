@@ -152,7 +152,7 @@ async def test_a_connection_that_does_not_close_in_time_leaves_no_other_open(ser
     async def late() -> None:
         raise RedisTimeoutError("Timed out closing connection")
 
-    node._subscriber._pubsub.aclose = late
+    node.subscriber._pubsub.aclose = late
     with pytest.raises(RedisTimeoutError):
         await node.close()
     await eventually(lambda: len(gate.client.client_list()) == before)
