@@ -178,9 +178,12 @@ class InsightPage:
             yield one, self.link_instances(stages=reached, within=self._asked.get("within", ""))
 
     @property
-    def group_rows(self) -> Iterator[tuple[Any, str]]:
+    def group_rows(self) -> Iterator[tuple[Any, str, str]]:
+        """Yield figures, the address of the instances, and of the page of a queue, which has the times of its jobs."""
         by = self.answer.by
-        return ((one, self.link_instances(each=by, name=one.name)) for one in self.answer.rows)
+        for one in self.answer.rows:
+            about = page_of("queue", self.machine, one.name) if by == "queue" else ""
+            yield one, self.link_instances(each=by, name=one.name), about
 
     @property
     def time_rows(self) -> Iterator[tuple[Duration, Trend, str]]:

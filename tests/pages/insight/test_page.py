@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from machines.insight import questions
-from machines.insight.facts import CREATE, Case
+from machines.insight.facts import CREATE, Case, VersionFacts
 from machines.models import AuditEntry
 from tests.cases import for_each
 from tests.configuration import configure
@@ -55,6 +55,16 @@ def test_the_diagram_counts_states_of_regions(facts, engine, as_):
     counted = {part.partition('"')[0] for part in page.split('data-state="')[1:]
                if re.search(r'class="count"[^>]*>100 %<', part)}  # fmt: skip
     assert counted == {"Open", "Dark", "Lit"}
+
+
+def test_a_queue_leads_to_the_times_of_its_jobs(facts, as_):
+    case = Case(50, "job", 1000)
+    steps = case.add([[1, 1000, CREATE, "New", "", ""], [2, 2000, "done.invoke.a", "Active", "", ""]], 1,
+                     {1: VersionFacts(work={"done.invoke.a": ("mail", "send")})})  # fmt: skip
+    facts.append("activation", facts.manifest("activation"), steps, [case.row()])
+    assert re.findall(r'<a href="([^"]*)">mail</a>', read(as_("viewer"), "?show=people&each=queue")) == [
+        "/queues/activation/mail/"
+    ]
 
 
 def test_each_figure_leads_to_as_many_instances(facts, as_):
