@@ -108,7 +108,7 @@ def _read_steps(chosen: Selection, extent: Extent) -> tuple[dict[str, Row], list
 def _list_states(
     chosen: Selection, extent: Extent, stays: Mapping[str, Row], steps: Sequence[Row], *, is_split: bool = False
 ) -> list[StateFigure]:
-    """``is_split``: of each leaf of the configurations."""
+    """List the figures of the states. ``is_split``: of each leaf of the configurations."""
     entries: Counter[str] = Counter()
     for source, target, event, count, *_ in steps:
         before, after = ({*text.split(", ")} if is_split else {text} for text in (source, target))
