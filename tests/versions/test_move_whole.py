@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from machines.engine import Engine
-from machines.engine.errors import EngineFault, EngineUnavailable, PlanError
+from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, PlanError
 from machines.engine.transfer import Export, Import
 from machines.engine.versions import mover
 from tests.engine.builders import NOW, fields, machine
@@ -238,7 +238,14 @@ def test_a_rate_splits_pages_and_waits_between_the_parts(monkeypatch):
     monkeypatch.setattr(mover.waiting, "pause", waits.append)
     monkeypatch.setattr(mover, "time", SimpleNamespace(monotonic=lambda: 0.0))
     assert list(mover.Mover._pace([["a", "b", "c"], [], ["d"]], 2)) == [["a", "b"], ["c"], ["d"]]
-    assert waits == [0.0, 1.0, 2.0]
+    assert waits == [0.0, 1.0, 1.5]
     waits.clear()
     assert list(mover.Mover._pace([["a", "b", "c"], ["d"]], 0)) == [["a", "b", "c"], ["d"]]
     assert waits == []
+
+
+@pytest.mark.parametrize("rate", [-3, 0.5, True, "9", 1_000_001])
+def test_a_rate_that_is_none_is_refused(thing, rate):
+    with pytest.raises(BadInput, match="rate is a whole number from 0 to 1000000"):
+        thing.migrate(thing.plan("thing", 2, removed="keep"), rate=rate)
+    assert thing.get("thing", "i").version == 1

@@ -1100,12 +1100,12 @@ class AsyncEngine(AsyncCalls):
 
     async def migrate(self, plan: MigrationPlan, *, actor: str = "", reason: str = "", rate: int = 0) -> Migrated:
         """Move every instance that the plan is for, each in one atomic step, and return what became of them. ``rate``:
-        instances a second at most, 0 for no limit.
+        instances a second at most, from 1 to 1,000,000; 0 for no limit.
 
         Each instance is judged by what it is at that moment. A plan made by ``inverse`` goes back: of the instances
         that the plan moved, one that took no step since is restored from its undo record; all others stay. The call may
         be repeated at any time: instances that have the version already are counted as ``already``. Raises PlanError
-        where a version of the plan is gone (SB606, SB612), UnknownMachine.
+        where a version of the plan is gone (SB606, SB612), UnknownMachine, BadInput (SB402).
         """
         return await self._call(Engine.migrate, plan, actor=actor, reason=reason, rate=rate)
 

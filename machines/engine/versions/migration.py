@@ -14,7 +14,7 @@ from .comparison.differ import compare_versions
 from .content import VersionContent, read_content, read_draft
 from .diff import DefinitionDiff
 from .fleet_walk import FleetWalk
-from .mover import Mover
+from .mover import MOST_RATE, Mover
 from .planning.document import PlanOptions, make_plan_finding
 from .planning.plan import MigrationPlan
 from .planning.planner import check_plan, make_plan
@@ -104,13 +104,14 @@ class VersionMethods(RolloutMethods):
 
     def migrate(self, plan: MigrationPlan, *, actor: str = "", reason: str = "", rate: int = 0) -> Migrated:
         """Move every instance that the plan is for, each in one atomic step, and return what became of them. ``rate``:
-        instances a second at most, 0 for no limit.
+        instances a second at most, from 1 to 1,000,000; 0 for no limit.
 
         Each instance is judged by what it is at that moment. A plan made by ``inverse`` goes back: of the instances
         that the plan moved, one that took no step since is restored from its undo record; all others stay. The call may
         be repeated at any time: instances that have the version already are counted as ``already``. Raises PlanError
-        where a version of the plan is gone (SB606, SB612), UnknownMachine.
+        where a version of the plan is gone (SB606, SB612), UnknownMachine, BadInput (SB402).
         """
+        arguments.check_between("rate", rate, 0, MOST_RATE)
         self.check_plan(plan)
         return Mover(self._caller, self._catalog, plan, actor=actor, reason=reason).run(rate)
 

@@ -21,6 +21,7 @@ from .planning.plan import MigrationPlan
 from .records import KEPT, MOVES, REFUSED, SUSPENDS, Migrated, RefusedInstance
 
 BATCH = 100  # ids in one call
+MOST_RATE = 1_000_000  # instances a second
 FOREIGN = "SB618"  # the code of an instance of a version that the plan, or this part of it, is not for
 MOVE, BACK, DRY = MODES = ("move", "back", "dry")
 ALREADY = "already"
@@ -95,8 +96,9 @@ class Mover:
             for at in range(0, len(page), step):
                 if rate:
                     waiting.pause(max(0.0, began + tried / rate - time.monotonic()))
-                tried += step
-                yield page[at : at + step]
+                part = page[at : at + step]
+                tried += len(part)
+                yield part
 
     def _walk(self) -> Iterator[list[str]]:
         """Yield ids of all instances, page by page; from the beginning again where the server was away."""
