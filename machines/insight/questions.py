@@ -347,8 +347,10 @@ def drift(
 def share_drift(
     search: Search, source: str, target: str, window: int, *, now: int | None = None, store: Store | None = None
 ) -> Drift:
-    """Do the same for the share of the steps out of a state that lead to another one."""
-    figure = "count(*) FILTER (target = ?) / count(*) FROM {chosen_steps} WHERE true"
+    """Do the same for the share of the steps out of a state that lead to another one; with the state itself as
+    ``target``, of all steps from it."""
+    figure = "count(*) FILTER (target = ?) / count(*) FROM {chosen_steps} WHERE "
+    figure += "true" if source == target else "source <> target"
     return _measure_drift(search, source, figure, (target,), window, now, store or get_store())
 
 

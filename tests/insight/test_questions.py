@@ -133,6 +133,13 @@ def test_instances_behind_a_figure_match_it(store, tell):
     assert questions.list_instances(ALL, transition=("New", "Paid", "to.Paid"), after="b", store=store).ids == ("c",)
 
 
+@pytest.mark.parametrize(("target", "found"), [("Paid", (1.0, 4)), ("New", (0.75, 16))])
+def test_a_share_of_the_steps_out_of_a_state_counts_none_that_stays_in_it(store, tell, target, found):
+    tell({id: [("New", 0), ("New", 1), ("New", 1), ("New", 1), ("Paid", 1)] for id in "abcd"})
+    drift = questions.share_drift(ALL, "New", target, 60_000, now=1_010_000, store=store)
+    assert (drift.now, drift.count) == found
+
+
 def test_drift_compares_the_latest_window_with_the_one_before(store, tell):
     tell({"a": [("New", 0), ("Paid", 10)]}, begin=1_000_000)
     tell({"b": [("New", 0), ("Paid", 50)]}, begin=1_050_000)
