@@ -66,6 +66,21 @@ def test_of_calls_with_one_unique_argument_the_last_wins(engine, tasks, settings
     assert (found.args, found.status) == ([2, "7"], found.status.READY)
     assert {job.id for job in list_jobs(engine, "default", "delayed")} == {last.id, other.id}
     assert [job.id for job in list_jobs(engine, "default")] == [alone.id]
+    with pytest.raises(InvalidTask, match="'default' has debounce"):
+        tasks.add.using(run_after=datetime.now(UTC)).enqueue(5, "9")
+
+
+@pytest.mark.parametrize("debounce", [0, 5000])
+def test_tasks_with_one_value_keep_jobs_of_their_own(engine, tasks, settings, debounce):
+    options = settings.TASKS["default"]["OPTIONS"] | {"unique": "b", "debounce": debounce}
+    settings.TASKS = settings.TASKS | {"default": settings.TASKS["default"] | {"OPTIONS": options}}
+    for _ in range(2):
+        for value in (7, "x" * 300):
+            tasks.add.enqueue(1, b=value)
+            tasks.add_async.enqueue(1, b=value)
+    jobs = list_jobs(engine, "default", "delayed" if debounce else "ready")
+    assert sorted(job.src.rpartition(".")[2] for job in jobs) == ["add"] * 2 + ["add_async"] * 2
+    assert jobs[0].unique == "tests.tasks.app.tasks.add 7"
 
 
 @pytest.mark.pure

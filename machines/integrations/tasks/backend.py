@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Iterable
 from datetime import timedelta
@@ -82,7 +83,10 @@ class SignalboxBackend(BaseTaskBackend):
         return None if value is None else str(value)
 
     def _make_job(self, task: Task, payload: dict[str, Any], args: Any, kwargs: Any) -> Enqueue:
-        unique = self._find_argument(self.job_options.unique, task, args, kwargs)
+        unique = make_key(payload["task"], self._find_argument(self.job_options.unique, task, args, kwargs))
+        debounce = self.job_options.debounce if unique is not None else 0
+        if debounce and task.run_after is not None:
+            raise InvalidTask(f"a task with run_after cannot wait for its last call: {self.alias!r} has debounce")
         return Enqueue(
             MACHINE,
             declarations.get_handler_name(payload["task"]),
@@ -92,7 +96,7 @@ class SignalboxBackend(BaseTaskBackend):
             delay=get_delay(task),
             group=self.find_group(task, args, kwargs),
             unique=unique,
-            debounce=self.job_options.debounce if unique is not None else 0,
+            debounce=debounce,
             **self.job_options.job,
         )
 
@@ -189,6 +193,13 @@ def import_modules() -> None:
     for backend in backends:
         for module in backend.job_options.modules:
             import_module(module)
+
+
+def make_key(path: str, value: str | None) -> str | None:
+    """Return the unique key of a task's job: its path and the value, or their digest where that is no key."""
+    if value is None or limits.check_unique_key(key := f"{path} {value}") is None:
+        return None if value is None else key
+    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
 
 
 def convert_priority(given: int) -> int:
