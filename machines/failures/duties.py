@@ -165,14 +165,14 @@ class PacedActions:
             job: Job = self._engine.job(machine, chosen.partition(" ")[0])
         except LookupFailed:
             return False
-        if job.place != place or make_stamp(job) != chosen:
+        if (job.queue, job.place, make_stamp(job)) != (queue, place, chosen):
             return False
         if action.action == "withdraw":
             return self._engine.withdraw(machine, job, unchanged=True, **_list_options(action))
         if to := action.terms.get("to"):
             return self._engine.reschedule(machine, job, unchanged=True, **to, **_list_options(action))
         move = self._engine.redrive if action.action == "redrive" else self._engine.move_now
-        return move(machine, queue, job, **_list_options(action)) > 0
+        return move(machine, queue, job, unchanged=True, **_list_options(action)) > 0
 
     def _move(self, action: FailureAction, ref: JobRef) -> bool:
         who = _list_options(action)

@@ -552,21 +552,29 @@ class AsyncEngine(AsyncCalls):
         job: Job | str | None = None,
         *,
         force: bool = False,
+        unchanged: bool = False,
         **options: Unpack[QueueOptions],
     ) -> int:
         """Make one dead job, or all of a queue, ready again with their attempts reset; return how many moved.
 
         An instance still in the state that asked for the job waits for it again; one that moved on stays where it is. A
         job whose unique key has another open job stays dead. Handled jobs stay: one alone raises JobHandled unless
-        ``force``; no instance waits for its result then.
+        ``force``; no instance waits for its result then. ``unchanged``, with one job: as of ``withdraw``.
         """
-        return await self._call(Engine.redrive, machine, queue, job, force=force, **options)
+        return await self._call(Engine.redrive, machine, queue, job, force=force, unchanged=unchanged, **options)
 
     async def move_now(
-        self, machine: str, queue: str, job: Job | str | None = None, **options: Unpack[QueueOptions]
+        self,
+        machine: str,
+        queue: str,
+        job: Job | str | None = None,
+        *,
+        unchanged: bool = False,
+        **options: Unpack[QueueOptions],
     ) -> int:
-        """Make one delayed job, or all of a queue, ready at once; return how many moved."""
-        return await self._call(Engine.move_now, machine, queue, job, **options)
+        """Make one delayed job, or all of a queue, ready at once; return how many moved. ``unchanged``, with one job:
+        as of ``withdraw``."""
+        return await self._call(Engine.move_now, machine, queue, job, unchanged=unchanged, **options)
 
     async def reschedule(
         self,

@@ -143,29 +143,47 @@ class JobMethods(BatchMethods):
         job: Job | str | None = None,
         *,
         force: bool = False,
+        unchanged: bool = False,
         **options: Unpack[QueueOptions],
     ) -> int:
         """Make one dead job, or all of a queue, ready again with their attempts reset; return how many moved.
 
         An instance still in the state that asked for the job waits for it again; one that moved on stays where it is. A
         job whose unique key has another open job stays dead. Handled jobs stay: one alone raises JobHandled unless
-        ``force``; no instance waits for its result then.
+        ``force``; no instance waits for its result then. ``unchanged``, with one job: as of ``withdraw``.
         """
-        return self._redrive(machine, queue, "dead", job, options, "force" if force else "")
+        return self._redrive(machine, queue, "dead", job, options, unchanged, "force" if force else "")
 
-    def move_now(self, machine: str, queue: str, job: Job | str | None = None, **options: Unpack[QueueOptions]) -> int:
-        """Make one delayed job, or all of a queue, ready at once; return how many moved."""
-        return self._redrive(machine, queue, "delayed", job, options)
+    def move_now(
+        self,
+        machine: str,
+        queue: str,
+        job: Job | str | None = None,
+        *,
+        unchanged: bool = False,
+        **options: Unpack[QueueOptions],
+    ) -> int:
+        """Make one delayed job, or all of a queue, ready at once; return how many moved. ``unchanged``, with one job:
+        as of ``withdraw``."""
+        return self._redrive(machine, queue, "delayed", job, options, unchanged)
 
     def _redrive(
-        self, machine: str, queue: str, place: str, job: Job | str | None, options: QueueOptions, force: str = ""
+        self,
+        machine: str,
+        queue: str,
+        place: str,
+        job: Job | str | None,
+        options: QueueOptions,
+        unchanged: bool,
+        force: str = "",
     ) -> int:
         """Make jobs of a place ready."""
         arguments.check_queue(queue)
         who, rights = _encode_options(**options)
         if job is not None:
             id = get_job_id(job)
-            words: Words = (queue, place, id, 0, *who, id, *(rights or ("",)), force)
+            seen = _describe_place(job) if unchanged else ""
+            words: Words = (queue, place, id, 0, *who, id, *(rights or ("",)), force, seen)
             reply = self._call_queue("sb_redrive", self._find_job_partition(machine, id), *words, machine=machine)
             if len(reply) > 4:
                 raise JobHandled(machine, id)
@@ -286,7 +304,7 @@ def _describe_place(job: Job | str) -> str:
     """Return where a job was when it was read, and since when, as ``sb_reschedule`` takes it."""
     if isinstance(job, str):
         raise BadInput("unchanged needs the record of the job")
-    return f"{job.place} {job.finished or job.due}"
+    return f"{job.place} {job.finished or job.due} {job.queue}"
 
 
 def _encode_options(

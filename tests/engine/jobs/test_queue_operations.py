@@ -154,6 +154,23 @@ def test_delayed_jobs_run_at_once(engine):
     assert engine.move_now("door", "work", "0-2", **WHO) == 0
 
 
+def test_a_job_is_moved_only_while_it_is_where_it_was_seen(engine):
+    put(engine, 2, delay=1000)
+    late = engine.job("door", "0-1")
+    engine.reschedule("door", late, until=NOW + 5000, now=NOW, **WHO)
+    died = []
+    for now in (NOW + 1000, NOW + 2000):
+        engine.redrive("door", "work", "0-2", now=now, **WHO)
+        (job,) = engine.take("door", "work", "w", now=now)
+        engine.fail(job, "no", retry=False, now=now)
+        died.append(engine.job("door", "0-2"))
+    with unchanged(engine):
+        assert engine.move_now("door", "work", late, unchanged=True, **WHO) == 0
+        assert engine.redrive("door", "work", died[0], unchanged=True, **WHO) == 0
+    assert engine.move_now("door", "work", engine.job("door", "0-1"), unchanged=True, **WHO) == 1
+    assert engine.redrive("door", "work", died[1], unchanged=True, **WHO) == 1
+
+
 def test_a_job_is_withdrawn_where_it_was_seen_alone(engine):
     put(engine, 2, delay=1000)
     seen = engine.job("door", "0-1")

@@ -105,6 +105,15 @@ def test_a_job_that_came_back_is_not_the_one_that_was_seen(yard):
     assert yard.reschedule("door", yard.job("door", "0-1"), queue="other", unchanged=True, now=NOW, **WHO)
 
 
+@for_each("call", ["withdraw", "reschedule"])
+def test_a_job_that_went_to_another_queue_is_not_the_one_that_was_seen(yard, call):
+    (job,) = put(yard)
+    seen, more = yard.job("door", job.id), {} if call == "withdraw" else {"until": NOW + 5}
+    yard.reschedule("door", job, queue="other", now=NOW, **WHO)
+    with unchanged(yard):
+        assert not getattr(yard, call)("door", seen, unchanged=True, now=NOW, **more, **WHO)
+
+
 def test_what_does_not_fit_is_refused(yard):
     put(yard)
 

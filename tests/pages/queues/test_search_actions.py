@@ -72,6 +72,17 @@ def test_a_job_that_begins_as_it_is_withdrawn_goes_on(as_, yard, monkeypatch):
     assert (action.done, action.passed, action.error, yard.renew(begun, 1000)) == (2, 1, "", [""])
 
 
+@pytest.mark.parametrize("action", ["withdraw", "delay"])
+def test_jobs_that_went_to_another_queue_are_passed_over(as_, two_queues, action):
+    as_("supervisor").post(ACT, FORM | {"action": action, "delay": "2h"})
+    for job in two_queues.jobs("door", "work", place="delayed"):
+        two_queues.reschedule("door", job, queue="spare", actor="x", reason="no")
+    before = [(job.id, job.due) for job in two_queues.jobs("door", "spare", place="delayed")]
+    run(two_queues)
+    assert [(job.id, job.due) for job in two_queues.jobs("door", "spare", place="delayed")] == before
+    assert FailureAction.objects.get().passed == 3
+
+
 def test_another_number_than_was_seen_is_refused(as_, yard):
     answer = as_("supervisor").post(ACT, FORM | {"expect": "2"})
     assert (answer.status_code, FailureAction.objects.count()) == (409, 0)

@@ -317,10 +317,11 @@ function jobs.postpone(root, job, row, from, now, due, ...)
     due_times.note(root, due, now)
 end
 
--- Tells whether a job is still where a caller saw it. `seen`: its place and when it came there, or '' for anywhere.
+-- Tells whether a job is still where a caller saw it. `seen`: its place, when it came there and its queue, or '' for anywhere.
 function jobs.is_as_seen(row, seen)
-    local place, since = string.match(seen, '^(%l+) (%d+)$')
-    return seen == '' or row.place == place and tonumber(row.finished or row.due or row.created) == tonumber(since)
+    local place, since, queue = string.match(seen, '^(%l+) (%d+) (.+)$')
+    return seen == '' or row.place == place and row.queue == queue
+        and tonumber(row.finished or row.due or row.created) == tonumber(since)
 end
 
 -- Moves a ready or delayed job to a queue, which may be its own; `due`: until when it waits there, nil to leave that as it is.

@@ -5,7 +5,7 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 dead | delayed · 3 how many (1..500), or one job's id · 4 offset: jobs that an earlier call could not
 --          move · 5 actor · 6 reason · 7 now (ms, or '') · 8 text for the log, or '' for no entry · 9 permit (as sb_fire: it
---          is the repair retry) · 10 'force': also a handled job, by its id, or ''
+--          is the repair retry) · 10 'force': also a handled job, by its id, or '' · 11 of one job, as 3 of sb_reschedule
 -- Returns: {OK, moved, passed over: another open job has the unique key, or an approval is missing, left in that place} ·
 --          {OK, 0, 1, left, 'handled'}: the one job is handled, and was left ·
 --          {APPROVAL, ...} as sb_fire, of one job alone · {BADARG, why}
@@ -33,6 +33,9 @@ return function(KEYS, ARGV)
     redis.call('XLEN', keys.log(root))
     local chosen = limit and redis.call('ZRANGE', key, skip, skip + limit - 1) or { ARGV[3] }
     local moved, passed = 0, 0
+    if not limit and (ARGV[11] or '') ~= '' and not jobs.is_as_seen(jobs.read(root, ARGV[3]) or {}, ARGV[11]) then
+        return { replies.OK, 0, 1, redis.call('ZCARD', key) }
+    end
     for _, job in ipairs(chosen) do
         local refusal = repairs.check_job_approval(root, job, 'retry', ARGV[9] or '', ARGV[5] or '', now)
         if refusal and not limit then return refusal end

@@ -1,9 +1,9 @@
 -- needs: arguments, jobs, json, keys, partition_log, pulse, repairs, replies
 -- sb_reschedule: has a ready or delayed job wait until another time, or moves it to another queue of its machine.
 -- KEYS:    1 root of the partition
--- ARGV:    1 job · 2 until when it waits, in ms, or '' to leave that as it is · 3 its place and when it came there, between a
---          space: a job that is elsewhere by now is left; '' for anywhere · 4 queue, or '' for its own · 5 actor · 6 reason ·
---          7 now (ms, or '') · 8 permit (as sb_fire: it is the repair retry)
+-- ARGV:    1 job · 2 until when it waits, in ms, or '' to leave that as it is · 3 its place, when it came there and its
+--          queue, between spaces: a job that is elsewhere by now is left; '' for anywhere · 4 queue, or '' for its own ·
+--          5 actor · 6 reason · 7 now (ms, or '') · 8 permit (as sb_fire: it is the repair retry)
 -- Returns: {OK, 1} · {OK, 0}: the job is elsewhere, or another open job of that queue has its unique key · {APPROVAL, ...} as
 --          sb_fire · {BADARG, why}
 -- Notifies: <root>:pulse
