@@ -144,13 +144,13 @@ class Store:
         with _reporting(self._folder):
             return sorted(path.parent.name for path in self._folder.glob(f"*/{MANIFEST}"))
 
-    def manifest(self, machine: str) -> Manifest:
+    def manifest(self, machine: str, formats: Sequence[int] = (FORMAT,)) -> Manifest:
         """Read the manifest of a machine; an empty one where there are no facts yet."""
         path = self.folder(machine) / MANIFEST
         with _reporting(path):
             try:
                 held = json.loads(path.read_text(encoding="utf-8"))
-                if held["format"] != FORMAT:
+                if held["format"] not in formats:
                     raise StoreUnavailable(f"{path} is of format {held['format']}; this release reads {FORMAT}")
                 found = Manifest(**held)
                 found.check()
@@ -303,12 +303,12 @@ class Store:
     def _commit(self, machine: str, known: Manifest, new: Manifest, *, is_alone: bool = False) -> Manifest:
         """Write the manifest. ``is_alone``: remove all other files at once, also those that a batch being written has:
         it cannot be added any more."""
-        folder, new = self.folder(machine), replace(new, generation=known.generation + 1)
+        folder, new = self.folder(machine), replace(new, format=FORMAT, generation=known.generation + 1)
         lock_file, draft = folder / "lock", folder / f"{MANIFEST}.draft"
         lock_file.touch(PRIVATE)
         with lock_file.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if self.manifest(machine).generation != known.generation:
+            if self.manifest(machine, (known.format, FORMAT)).generation != known.generation:
                 self._unlink(machine, new.files - known.files)
                 raise StoreUnavailable(f"another process changed the facts of {machine}; this batch was not added")
             found = {path.name for path in self._list_files(machine)} if is_alone else set[str]()
@@ -319,6 +319,19 @@ class Store:
             _sync(folder)
             self._unlink(machine, found - new.files)
         return new
+
+    def convert(self, machine: str) -> None:
+        """Write steps of format 1 anew, in which each step has the columns of its shape."""
+        new = known = self.manifest(machine, (1, FORMAT))
+        if known.format == FORMAT:
+            return
+        with _reporting(self.folder(machine)):
+            for name in known.steps:
+                rows = f"SELECT {', '.join(COLUMNS['steps'])} FROM {self._table(machine, 'steps', [name])}"
+                new = self._write_steps(machine, new, rows)
+            steps = {name: rows for name, rows in new.steps.items() if name not in known.steps}
+            old = {**known.old, **dict.fromkeys(known.steps, time.time())}
+            self._commit(machine, known, replace(new, steps=steps, old=old))
 
     def _unlink(self, machine: str, names: Iterable[str]) -> None:
         for name in names:
@@ -386,6 +399,7 @@ class Store:
     def find(self, machine: str, texts: Iterable[str], instances: Iterable[str] = ()) -> list[tuple[str, int, str]]:
         """Return id, time of creation (ms) and data (JSON) of some instances, and of those that hold one of these texts
         in id or data."""
+        self.convert(machine)
         return self.ask(
             machine,
             "SELECT DISTINCT instance, created, data FROM {instances} WHERE list_contains(?::VARCHAR[], instance) OR "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from machines.engine import UnknownInstance
 from machines.insight import store as module
-from machines.insight.errors import InsightOff
+from machines.insight.errors import InsightOff, StoreUnavailable
 from machines.insight.ingestion import InsightDuty
 from machines.insight.store import MANIFEST, Store
 from machines.retention import erasure
@@ -35,6 +37,33 @@ def test_erasing_leaves_no_fact_of_an_instance(engine, store, folder):
     assert erase(engine).removed["steps of insight"] == 1
     assert [step[0] for step in read_steps(store)] == ["b"]
     assert len(list(folder.glob("*.parquet"))) == 3
+
+
+@pytest.fixture
+def former(store, folder):
+    """The facts in format 1, where a step has the columns of its shape."""
+    held, name = json.loads((folder / MANIFEST).read_text()), "steps-0123456789ab.parquet"
+    sql = store._steps("order", store.manifest("order"))
+    store._cursor().execute(f"COPY {sql} TO '{folder / name}' (FORMAT parquet)")
+    for other in (*held["steps"], *held.pop("shapes")):
+        (folder / other).unlink()
+    (folder / MANIFEST).write_text(json.dumps({**held, "format": 1, "steps": {name: 2}}))
+
+
+def test_facts_of_format_1_are_read_on(engine, duty, store, folder, former):  # noqa: F811
+    with pytest.raises(StoreUnavailable, match="of format 1"):
+        store.manifest("order")
+    engine.fire("order", "b", "pay")
+    run(duty)
+    assert read_steps(store) == [("a", 1, "", "New"), ("b", 1, "", "New"), ("b", 2, "New", "Paid")]
+    assert store.manifest("order").lost == 0
+
+
+def test_erasing_reaches_facts_of_format_1(engine, store, folder, former):
+    found = erase(engine, where=("region", "Ann of Kent"))
+    assert (found.left, found.removed["steps of insight"]) == ([], 1)
+    assert [step[0] for step in read_steps(store)] == ["b"]
+    assert {path.name for path in folder.glob("*.parquet")} == store.manifest("order").files
 
 
 def test_erasing_begins_again_where_steps_were_added_meanwhile(store, folder, monkeypatch):
