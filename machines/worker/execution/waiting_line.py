@@ -10,41 +10,53 @@ from machines.worker.registry import Handler
 from .bundles import Unit, list_jobs
 
 Work = tuple[Handler, Unit]
+AGED = 20  # each twentieth job that is popped comes from the lowest priority, so that none waits for ever
 
 
 class WaitingLine:
-    """Groups take turns, and the jobs of each keep their order: what was taken ahead for one holds up no other."""
+    """The highest priority goes first. Within it groups take turns, whatever their weights, and the jobs of each keep
+    their order: what was taken ahead for one holds up no other."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, deque[Work]] = {}  # in the order of their turns; none is empty
-        self._count = 0
+        self._priorities: dict[int, dict[str, deque[Work]]] = {}  # groups in the order of their turns; nothing is empty
+        self._count = self._popped = 0
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return self._count
 
     def put(self, work: Work) -> None:
-        group = list_jobs(work[1])[0].taken.group
+        taken = list_jobs(work[1])[0].taken
         with self._lock:
-            self._groups.setdefault(group, deque()).append(work)
+            self._priorities.setdefault(taken.priority, {}).setdefault(taken.group, deque()).append(work)
             self._count += 1
 
     def pop(self) -> Work:
         """Remove and return the next one. Raises IndexError when there is none."""
         with self._lock:
-            return self._pop(next(iter(self._groups), ""), last=False)
+            is_aged = self._popped % AGED == AGED - 1
+            priority = (min if is_aged else max)(self._priorities, default=0)
+            work = self._pop(priority, next(iter(self._priorities.get(priority, ())), ""), last=False)
+            self._popped += 1
+            return work
 
     def pop_last(self) -> Work:
-        """Remove and return the last one of the group with the most. Raises IndexError when there is none."""
+        """Remove and return the last one of the lowest priority's group with the most. Raises IndexError when there is
+        none."""
         with self._lock:
-            return self._pop(max(self._groups, key=lambda group: len(self._groups[group]), default=""), last=True)
+            priority = min(self._priorities, default=0)
+            groups = self._priorities.get(priority, {})
+            return self._pop(priority, max(groups, key=lambda group: len(groups[group]), default=""), last=True)
 
-    def _pop(self, group: str, *, last: bool) -> Work:
-        waiting = self._groups.pop(group, None)
-        if not waiting:
+    def _pop(self, priority: int, group: str, *, last: bool) -> Work:
+        groups = self._priorities.get(priority)
+        if not groups:
             raise IndexError("nothing waits")
+        waiting = groups.pop(group)
         work = waiting.pop() if last else waiting.popleft()
         if waiting:
-            self._groups[group] = waiting
+            groups[group] = waiting
+        elif not groups:
+            del self._priorities[priority]
         self._count -= 1
         return work

@@ -12,9 +12,10 @@ from tests.installation.processes import eventually
 from tests.worker.builders import Running
 
 
-def wait(line, groups):
+def wait(line, groups, priority=5):
     for number, group in enumerate(groups):
-        line.put((None, SimpleNamespace(taken=SimpleNamespace(group=group), name=f"{group}{number}")))
+        taken = SimpleNamespace(group=group, priority=priority)
+        line.put((None, SimpleNamespace(taken=taken, name=f"{group}{number}")))
 
 
 def pop_all(line, pop="pop"):
@@ -27,6 +28,23 @@ def test_groups_take_turns_and_each_keeps_its_order():
     assert pop_all(line) == ["a0", "b3", "4", "a1", "b5", "a2"]
     with pytest.raises(IndexError):
         line.pop()
+
+
+def test_a_lower_priority_waits_for_a_higher_one_but_not_for_ever():
+    line = WaitingLine()
+    wait(line, "bb", priority=0)
+    wait(line, "aaaca", priority=9)
+    assert pop_all(line) == ["a0", "c3", "a1", "a2", "a4", "b0", "b1"]
+    wait(line, "b", priority=0)
+    wait(line, "a" * 40, priority=9)
+    assert pop_all(line).index("b0") == 12, "the twentieth of all"
+
+
+def test_a_lower_priority_goes_back_first():
+    line = WaitingLine()
+    wait(line, "aaa", priority=9)
+    wait(line, "bccc", priority=0)
+    assert pop_all(line, "pop_last") == ["c3", "c2", "b0", "c1", "a2", "a1", "a0"]
 
 
 def test_the_last_of_the_longest_goes_back_first():
