@@ -59,15 +59,24 @@ class FailureGroups(Out):
     more: bool
 
 
+class FailureActionTerms(Out):
+    machine: str = Field("", description="of this machine alone; empty: of several")
+    queue: str = Field("", description="of this queue alone; empty: of several")
+    place: str = Field("", description="where a search found the jobs; empty: counted failures")
+    to: str = Field("", description="the queue to which `reroute` moves them")
+    delay: int = Field(0, description="ms that `delay` has each wait")
+
+
 class FailureActionOut(Out):
     id: int
     action: Literal["redrive", "skip", "move", "withdraw", "delay", "reroute"]
     state: Literal["running", "done", "stopped"]
     rate: int = Field(description="max jobs per second")
     total: int
+    terms: FailureActionTerms
     position: int = Field(description="jobs dealt with")
     done: int = Field(description="jobs moved or withdrawn")
-    passed: int = Field(description="jobs that had left their place, or were refused")
+    passed: int = Field(description="jobs that had left their place, were due later, or were refused")
     error: str = Field(description="code of the last refusal, or empty")
     started: Ms
 
@@ -100,7 +109,9 @@ class RedrivingAny(Redriving):
 class ActingOnFound(SearchTerms, Acting):
     place: Literal["ready", "delayed", "dead", "handled"]
     action: Literal["redrive", "move", "withdraw", "delay", "reroute"]
-    delay: int = Field(0, ge=0, le=MAX_DELAY, description="ms from now until which `delay` has the jobs wait")
+    delay: int = Field(
+        0, ge=0, le=MAX_DELAY, description="ms that `delay` has each job wait from then on; one due later stays"
+    )
     to: str = Field("", max_length=64, description="the queue of the machine to which `reroute` moves the jobs")
     rate: int = Field(RATE, ge=1, le=MAX_RATE, description="max jobs per second")
     expect: int | None = Field(None, ge=0, description="how many jobs the caller found; 409 for another number")

@@ -73,7 +73,7 @@ class RedriveForm(ReasonForm):
 
 
 class DelayForm(RedriveForm):
-    delay = forms.CharField(label="how long", max_length=20, help_text="such as 30m, 2h or 1d, from now on")
+    delay = forms.CharField(label="how long", max_length=20, help_text="such as 30m, 2h or 1d")
     field_order = ("expect", "delay", "rate", "reason")
 
     def clean_delay(self) -> int:

@@ -170,7 +170,12 @@ class PacedActions:
         if action.action == "withdraw":
             return self._engine.withdraw(machine, job, unchanged=True, **_list_options(action))
         if to := action.terms.get("to"):
-            return self._engine.reschedule(machine, job, unchanged=True, **to, **_list_options(action))
+            return self._engine.reschedule(machine, job, queue=to, unchanged=True, **_list_options(action))
+        if delay := action.terms.get("delay"):
+            until = self._engine.read_clock() + delay
+            if until <= job.due:
+                return False
+            return self._engine.reschedule(machine, job, until=until, unchanged=True, **_list_options(action))
         move = self._engine.redrive if action.action == "redrive" else self._engine.move_now
         return move(machine, queue, job, unchanged=True, **_list_options(action)) > 0
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Container
 from typing import Any
 
-from machines.connections import get_engine
 from machines.engine import BadInput, Job, LookupFailed, Miscounted
 from machines.engine.limits import MAX_DELAY
 from machines.jobs import queue_actions
@@ -39,8 +38,8 @@ def start(
     expect: int | None = None, offset: int = 0, delay: int = 0, to: str = "",
 ) -> FailureAction:  # fmt: skip
     """Do ``action`` to the jobs that the search finds now, after ``offset`` others, ``rate`` a second at most.
-    ``expect``: how many the actor saw; ``delay``: ms from now until which "delay" has them wait; ``to``: the queue to
-    which "reroute" moves them. Raises Forbidden, LookupFailed, BadInput, Miscounted."""
+    ``expect``: how many the actor saw; ``delay``: ms that "delay" has each wait from then on, if it is not due later;
+    ``to``: the queue to which "reroute" moves them. Raises Forbidden, LookupFailed, BadInput, Miscounted."""
     about = {"machine": machine, "queue": queue, "reason": reason}
     with actor.records(f"job.{action}", **about) as entry:
         entry.note(place=place, rate=rate)
@@ -66,7 +65,7 @@ def start(
             now = int(time.time() * 1000)
             made = FailureAction(
                 action=action, actor=actor.name, person=actor.is_person, reason=reason, rate=rate, started=now,
-                terms={"machine": machine, "queue": queue, "place": place, "to": where}, machines=[machine],
+                terms={"machine": machine, "queue": queue, "place": place, **where}, machines=[machine],
                 jobs=[make_stamp(job) for job in found], updated=now - 1000,
             )  # fmt: skip
             made.save()
@@ -75,13 +74,13 @@ def start(
 
 
 def _choose_target(action: str, queue: str, queues: Container[str], delay: int, to: str) -> dict[str, Any]:
-    """Return until when, or to which queue, an action moves jobs, as ``Engine.reschedule`` takes it."""
+    """Return how long, or to which queue, an action moves jobs, as its terms name it."""
     if action == "delay":
         if not 0 < delay <= MAX_DELAY:
             raise BadInput("a delay is longer than nothing, and ten years at most")
-        return {"until": get_engine().read_clock() + delay}
+        return {"delay": delay}
     if action == "reroute":
         if to == queue or to not in queues:
             raise BadInput("jobs move to another queue that the machine has")
-        return {"queue": to}
+        return {"to": to}
     return {}

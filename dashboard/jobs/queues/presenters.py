@@ -146,7 +146,7 @@ def list_group_actions(of: QueueActions) -> list[Action]:
 JOB_ACTIONS = {
     "redrive": ("Retry", "The job becomes ready again, with its attempts reset."),
     "move": ("Run now", "The job becomes ready immediately."),
-    "delay": ("Delay", "The jobs wait for this long, and are ready afterwards."),
+    "delay": ("Delay", "Each job waits for this long from when a worker delays it. A job due later stays as it is."),
     "reroute": ("Move", "The jobs move to the other queue, with their state and attempts."),
     "withdraw": (
         "Withdraw",
