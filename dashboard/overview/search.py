@@ -197,7 +197,8 @@ def search_words(
     # A page that is full looked further than its last hit, where the next one begins.
     looked = min(looked + page.looked, total) if page.cursor else looked + page.looked
     is_full = len(page.hits) >= limit
-    return WordResults(hits, looked, total, page.cursor, page.missing, is_full, jobs.looked if jobs.next == 0 else 0)
+    missing = sorted({*page.missing, *jobs.missing})
+    return WordResults(hits, looked, total, page.cursor, missing, is_full, jobs.looked if jobs.next == 0 else 0)
 
 
 AHEAD = 300  # seconds that an id, or the clock it was made by, may be before this process's own

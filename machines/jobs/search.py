@@ -6,12 +6,14 @@ import json
 import re
 import time
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from machines.catalog.redaction import MASK, strict_redactor
 from machines.connections import get_engine
-from machines.engine import Job
+from machines.engine import Job, UnknownMachine
+from machines.engine.keys import get_machine
 from machines.people.actor import Actor
 
 BUDGET = 20_000  # jobs that one search reads
@@ -100,29 +102,38 @@ def find_words(
     actor: Actor, words: Sequence[str], machines: Collection[str], *, limit: int, seconds: float = SECONDS
 ) -> JobHits:
     """Find jobs without an instance whose input or last error holds all words, dead ones first. A job of an instance is
-    found with that. Nothing of what is hidden from most people is searched. ``next`` is 0 where the budget ended."""
+    found with that. Nothing of what is hidden from most people is searched. ``next`` is 0 where the budget ended;
+    ``missing``: machines that did not answer, whole or in part."""
     hits, end = JobHits(), time.monotonic() + seconds
     lowered = [word.casefold() for word in words]
-    for job in _read_open(actor, machines):
+    missing: set[str] = set()
+    for job in _read_open(actor, machines, missing):
         if hits.looked >= BUDGET or time.monotonic() > end:
             hits.next = 0
             break
+        if job.instance:
+            continue
         hits.looked += 1
-        text = "" if job.instance else f"{json.dumps(job.input, ensure_ascii=False)} {job.kind}: {job.error}".casefold()
-        if text and MASK not in text and all(word in text for word in lowered):
+        text = f"{json.dumps(job.input, ensure_ascii=False)} {job.kind}: {job.error}".casefold()
+        if MASK not in text and all(word in text for word in lowered):
             hits.jobs.append(job)
             if len(hits.jobs) == limit:
                 break
+    hits.missing = tuple(sorted(missing))
     return hits
 
 
-def _read_open(actor: Actor, machines: Collection[str]) -> Iterator[Job]:
+def _read_open(actor: Actor, machines: Collection[str], missing: set[str]) -> Iterator[Job]:
     engine = get_engine()
-    depths = engine.survey().only(machines).queues
+    survey = engine.survey().only(machines)
+    missing.update(survey.faults, map(get_machine, survey.missing))
     for place in OPEN:
-        for machine, queues in sorted(depths.items()):
+        for machine, queues in sorted(survey.queues.items()):
             actor.demand("view", machine)
-            redactor = strict_redactor(machine)
-            for queue, stats in sorted(queues.items()):
-                for offset in range(0, stats.depth[place], PAGE):
-                    yield from map(redactor.job, engine.jobs(machine, queue, place=place, limit=PAGE, offset=offset))
+            with suppress(UnknownMachine):  # it went meanwhile
+                redactor = strict_redactor(machine)
+                for queue, stats in sorted(queues.items()):
+                    for offset in range(0, stats.depth[place], PAGE):
+                        found = engine.jobs(machine, queue, place=place, limit=PAGE, offset=offset)
+                        missing.update(map(get_machine, found.missing))
+                        yield from map(redactor.job, found)

@@ -10,11 +10,14 @@ from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
 from machines.catalog import publishing
+from machines.engine import UnknownMachine
 from machines.engine.instances.retirement import FinishedInstance
+from machines.engine.records import PartialList
 from machines.instances import words
 from machines.instances.archive.sql import ArchivedRecord
 from machines.instances.archive.store import get_archive
 from machines.models import Machine
+from tests.engine.builders import door, publish
 from tests.failures.conftest import die, follow
 
 __all__ = ["die", "follow"]
@@ -101,10 +104,41 @@ def test_errors_and_jobs_without_an_instance_are_found(as_, die, follow, engine)
 def test_of_many_jobs_the_first_are_searched_and_the_page_says_so(as_, die, engine, monkeypatch):
     die("late")
     monkeypatch.setattr("machines.jobs.search.BUDGET", 1)
-    engine.enqueue("errand", "fetch", {"from": "Genoa"})
+    engine.enqueue("errand", "fetch", {"from": "Oslo"})
+    engine.enqueue("errand", "mend", {"from": "Genoa"})
     answer = search(as_("viewer"), "genoa")
     assert found(answer) == []
-    assert "Searched the first 1 open jobs" in " ".join(answer.content.decode().split())
+    assert "Searched the first 1 open jobs without an instance" in " ".join(answer.content.decode().split())
+
+
+def test_jobs_of_instances_use_up_none_of_that(as_, die, engine, monkeypatch):
+    die("late")
+    lost = engine.enqueue("errand", "mend", {"from": "Genoa"})
+    monkeypatch.setattr("machines.jobs.search.BUDGET", 1)
+    assert found(search(as_("viewer"), "genoa")) == [("job", lost.id, "errand", ["input of mend"])]
+
+
+def test_a_machine_that_goes_as_its_jobs_are_searched_is_left_out(as_, die, engine, monkeypatch):
+    die("late")
+    kept = engine.enqueue("errand", "fetch", {"from": "Genoa"})
+    publish(engine, door())
+    engine.enqueue("door", "work", {"from": "Genoa"})
+    list_jobs = type(engine).jobs
+
+    def refuse(engine, machine, *args, **more):
+        if machine == "door":
+            raise UnknownMachine("no machine 'door'")
+        return list_jobs(engine, machine, *args, **more)
+
+    monkeypatch.setattr(type(engine), "jobs", refuse)
+    assert found(search(as_("viewer"), "genoa")) == [("job", kept.id, "errand", ["input of fetch"])]
+
+
+def test_a_machine_whose_jobs_did_not_all_answer_is_named(as_, die, engine, monkeypatch):
+    die("late")
+    missing = PartialList(missing=[engine.keys.partition("errand").root])
+    monkeypatch.setattr(type(engine), "jobs", lambda *_, **__: missing)
+    assert "No answer from errand" in search(as_("viewer"), "genoa").content.decode()
 
 
 def test_archived_instances_are_found_by_their_data(as_, ledger, engine):
