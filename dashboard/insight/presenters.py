@@ -290,7 +290,8 @@ def _ask_levels(page: InsightPage) -> Any:
 
 def choose_limits(view: VersionView, limit: int | None) -> Mapping[str, int]:
     """Return state -> ms: ``limit`` for every state, or the service levels of the definition."""
-    return {state.name: limit or state.sla for state in view.outline.states if state.is_leaf and (limit or state.sla)}
+    limits = {state.name: limit or state.sla for state in view.outline.states if state.type == "atomic"}
+    return {name: limit for name, limit in limits.items() if limit}
 
 
 def find_definition(machine: str, version: int) -> Mapping[str, Any] | None:

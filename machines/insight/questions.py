@@ -45,6 +45,18 @@ MOST_PATHS = 20
 MOST_ROWS = 1_000  # of states, or of transitions: regions and computed events make any number
 SPREAD = "count({0}), quantile_disc({0}, [0.5, 0.95, 0.99]), sum({0})"
 STAYS = "FROM {chosen_steps} WHERE source <> target AND source <> '' AND waited IS NOT NULL"
+LEVEL_IN_REGIONS = """WITH asked AS (SELECT ? AS state, ? AS longest, ? AS now),
+moves AS (SELECT n, revision, ms, list_contains(string_split(source, ', '), state) AS leaves FROM {chosen_steps}, asked
+  WHERE leaves <> list_contains(string_split(target, ', '), state)),
+stays AS (SELECT leaves, lag(leaves) OVER of AS left_before, ms - lag(ms) OVER of AS stay FROM moves
+  WINDOW of AS (PARTITION BY n ORDER BY revision)),
+entries AS (SELECT n, max(ms) AS since FROM moves WHERE NOT leaves GROUP BY n),
+late AS (SELECT count(*) AS late FROM {chosen_instances} i LEFT JOIN entries USING (n), asked
+  WHERE NOT ended AND list_contains(string_split(i.state, ', '), asked.state)
+    AND now - coalesce(since, entered) > longest)
+SELECT count(stay), count(stay) FILTER (stay > longest), any_value(late)
+FROM late, asked LEFT JOIN stays ON leaves AND NOT left_before"""
+"""Stays in a state that may be one of several, those above a limit, and instances that are late."""
 MOST_STAGES = 20
 MOST_HELD = 12_000_000  # steps: some 150 MB
 MEASURES = ("actor", "queue", "handler", "kind")
@@ -281,11 +293,15 @@ def service_levels(
 ) -> ServiceLevels:
     """Answer how many stays in each state were, or are, longer than a limit in ms."""
     chosen = select(search, store or get_store())
-    at = chosen.manifest.read_up_to if now is None else now
+    at, extent = chosen.manifest.read_up_to if now is None else now, chosen.extent()
     found = []
     for state, limit in limits.items():
         if limit < 0:
             raise BadSearch(f"the limit of {state} is below 0")
+        if extent.has_regions:
+            ((stays, missed, late),) = chosen.ask(LEVEL_IN_REGIONS, before=(state, limit, at))
+            found.append(ServiceLevel(state, limit, stays, missed, divide(missed, stays), late))
+            continue
         ((stays, missed),) = chosen.ask(
             f"SELECT count(*), count(*) FILTER (waited > ?) {STAYS} AND source = ?", state, before=(limit,)
         )
@@ -294,7 +310,7 @@ def service_levels(
             state, at, limit,
         )  # fmt: skip
         found.append(ServiceLevel(state, limit, stays, missed, divide(missed, stays), late))
-    return ServiceLevels(chosen.extent(), tuple(found))
+    return ServiceLevels(extent, tuple(found))
 
 
 def list_instances(

@@ -121,6 +121,19 @@ def test_service_levels_count_stays_above_a_limit_and_instances_that_are_late(st
     assert (found.stays, found.missed, found.late) == (3, 1, 1)
 
 
+def test_service_levels_count_each_state_of_regions(store, tell):
+    ways = [("Start", 0), ("Pack, Bill", 1), ("Pack, Paid", 10), ("Sent, Paid", 15), ("Pack, Paid", 1), ("Done", 5)]
+    tell({"a": ways, "b": ways[:5], "c": ways[:3]})
+    tell({"d": ways[:4], "e": ways[:2]}, ended=False)
+    limits = {"Start": 500, "Pack": 20_000, "Bill": 20_000, "Paid": 15_000}
+    found = questions.service_levels(ALL, limits, now=1_028_000, store=store).levels
+    assert [(one.state, one.stays, one.missed, one.late) for one in found] == [
+        ("Start", 5, 5, 0), ("Pack", 4, 3, 1), ("Bill", 4, 0, 1), ("Paid", 1, 1, 1),
+    ]  # fmt: skip
+    (found,) = questions.service_levels(ALL, {"Pack": 27_000}, now=1_028_000, store=store).levels
+    assert (found.missed, found.late) == (0, 0)
+
+
 def test_instances_behind_a_figure_match_it(store, tell):
     tell({"a": SHORT, "b": SHORT, "c": LOOPED, "d": [("New", 0), ("Gone", 1)]})
     found = questions.paths(ALL, store=store)
