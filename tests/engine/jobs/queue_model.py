@@ -75,7 +75,7 @@ class Model:
         if held and not debounce:
             return held
         if held and held.place != "leased" and not held.attempt and not held.instance:
-            held.place, held.due = "delayed", now + debounce
+            vars(held).update(facts, place="delayed", due=now + debounce)
             return held
         if held:
             held.gave_up_key = True

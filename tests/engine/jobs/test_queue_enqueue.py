@@ -166,15 +166,34 @@ def test_debounced_calls_at_once_leave_one_job(yard):
     assert places(yard, name="door") == {"0-1": "delayed"}
 
 
-def test_a_replacement_is_undone_with_its_call(yard):
-    debounce(yard, 1, NOW)
-    yard.enqueue("door", "work", "old", unique="ready", now=NOW)
+def test_a_debounced_job_takes_the_options_of_the_last_call(yard):
+    first = debounce(yard, 1, NOW, priority=9, group="acme", weight=2, attempts=9, lease=70, stop=("KeyError",))
+    last = debounce(yard, 2, NOW + 1, priority=2, group="bolt", timeout=800, backoff=7, jitter=False)
+    assert last == yard.job("door", first.id)
+    assert (last.priority, last.group, last.weight, last.timeout, last.backoff, last.jitter) == (
+        2,
+        "bolt",
+        1,
+        800,
+        7,
+        False,
+    )
+    assert (last.attempts, last.lease, last.stop, last.created) == (3, 30_000, (), NOW)
+
+
+@pytest.mark.parametrize("group", [None, "free", "held", "released"])
+def test_a_replacement_is_undone_with_its_call(yard, group):
+    yard.limit("door", "work", group="held", rate="1/h burst 1")
+    yard.limit("door", "work", group="released", concurrency=2)
+    debounce(yard, 1, NOW, group=group)
+    many = [{"input": n, "unique": f"ready{n}", "group": group, "weight": 3} for n in range(4)]
+    put(yard, *many)
+    assert len(take(yard, count=1)) == 1
     yard.client.set(yard.keys.partition("door").ready("broken"), "no sorted set")
-    jobs = put(yard, *({"input": 2, "unique": key, "debounce": 9} for key in ("u", "ready")), {"queue": "broken"})
+    keys = ("u", "ready2", "ready1", "ready3", "ready2")
+    with unchanged(yard):
+        jobs = put(yard, *({"input": 9, "unique": key, "debounce": 9} for key in keys), {"queue": "broken"})
     assert all(isinstance(job, EngineFault) for job in jobs)
-    assert places(yard, name="door") == {"0-1": "delayed", "0-2": "ready"}
-    assert [(job.input, job.due) for job in yard.jobs("door", "work", place="delayed")] == [(1, NOW + 5000)]
-    assert [job.input for job in yard.jobs("door", "work", place="ready")] == ["old"]
 
 
 def test_a_debounced_job_is_of_the_trace_of_the_last_call(yard):

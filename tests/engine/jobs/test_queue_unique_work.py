@@ -156,5 +156,8 @@ def test_a_step_that_fails_replaces_nothing(engine):
     engine.fire("m", "a", "note", now=NOW)
     engine.client.delete(engine.keys.partition("m").ready("mail"))
     engine.client.set(engine.keys.partition("m").ready("mail"), "foreign")
-    with unchanged(engine), pytest.raises(EngineFault):
-        engine.fire("m", "b", "note", now=NOW + 1)
+    for at in (NOW + 1, NOW + 6000):
+        with unchanged(engine), pytest.raises(EngineFault):
+            engine.fire("m", "b", "note", now=at)
+        engine.sweep("m", now=NOW + 5000)
+    assert [job.id for job in engine.jobs("m", "work", place="ready")] == ["0-1"]

@@ -67,7 +67,7 @@ local function add(step, id, request, plan, invoke, now)
     local ending = spec.unique and ' ' .. concat(leaving, ' ') .. ' ' .. (ending_job or '') .. ' '
     local job, there, before = jobs.enqueue(root, spec, now, ending)
     if not there or before then
-        added[#added + 1] = { root = root, job = job, spec = spec, before = before, is_replaced = there, now = now }
+        added[#added + 1] = { root = root, job = job, spec = spec, before = before, is_replaced = there }
     end
     return job, there
 end
@@ -93,7 +93,7 @@ function step_jobs.undo()
     for i = #added, 1, -1 do
         local one = added[i]
         if one.is_replaced then
-            jobs.undo_replace(one.root, one.job, one.before, one.now)
+            jobs.undo_replace(one.root, one.job, one.before)
         else
             jobs.undo_enqueue(one.root, one.job, one.spec, one.before)
         end

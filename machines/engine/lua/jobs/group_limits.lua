@@ -95,6 +95,19 @@ function group_limits.leave(root, queue, job, group, score)
     return type(gone) == 'number' and gone > 0 and group_limits.mark(root, queue, group)
 end
 
+-- Answers what `leave` changes for a ready job, so that `restore` can undo it.
+function group_limits.save(root, queue, job, group, score)
+    local member = score >= HELD and make_held(group, score - HELD, job) or make_member(group, 'r', job)
+    return { member = call('ZSCORE', keys.members(root, queue), member) and member,
+        release = call('ZSCORE', keys.releases(root, queue), group) }
+end
+
+function group_limits.restore(root, queue, group, saved)
+    if saved.member then call('ZADD', keys.members(root, queue), 0, saved.member) end
+    if saved.release then return call('ZADD', keys.releases(root, queue), saved.release, group) end
+    call('ZREM', keys.releases(root, queue), group)
+end
+
 -- Tells whether a job that was popped may be leased now, and counts it if so. `groups`: the default limits as text.
 function group_limits.admit(root, queue, job, group, groups, now)
     local key, rules = keys.members(root, queue), group_limits.read(root, queue, group, groups)

@@ -126,26 +126,26 @@ local function store_new(root, job, spec, now)
     error(caught, 0)
 end
 
-local function write_optional(root, job, name, value)
-    if value then redis.call('HSET', keys.job(root, job), name, value) else redis.call('HDEL', keys.job(root, job), name) end
-end
-
--- Has a job that no worker has begun, and no instance waits for, wait for `spec.delay` from now with another handler, input,
--- instance and trace. Answers what it was, for an undo; nil for any other job.
+-- Has a job that no worker has begun, and no instance waits for, become another that waits for `spec.delay` from now. It keeps
+-- its id, age and batch. Answers what it was, for an undo; nil for any other job.
 local function replace_waiting(root, job, spec, now)
-    local row, due = jobs.read(root, job), now + spec.delay
+    local key = keys.job(root, job)
+    local before = redis.pcall('HGETALL', key)
+    local row, due = jobs.parse_row(before), now + spec.delay
     if not row or row.invoke or row.place == 'leased' or (tonumber(row.attempt) or 0) > 0 then return nil end
+    local saved = row.place == 'ready' and ready_order.save(root, row.queue, job, row)
     redis.call('ZADD', keys.delayed(root, row.queue), due, job)
-    redis.call('HSET', keys.job(root, job), 'place', 'delayed', 'due', due, 'src', spec.src, 'input', spec.input or '')
-    write_optional(root, job, 'traceparent', traces.current)
-    write_optional(root, job, 'instance', spec.instance)
-    if row.place == 'ready' then
+    redis.call('DEL', key)
+    redis.call('HSET', key, unpack(list_fields(spec, 'delayed', now)))
+    redis.call('HSET', key, 'created', row.created)
+    if row.batch then redis.call('HSET', key, 'batch', row.batch) end
+    if saved then
         jobs.leave_group(root, job, row, 'ready')
         redis.call('ZREM', keys.ready(root, row.queue), job)
         ready_order.give_back(root, row.queue, row)
     end
     due_times.note(root, due, now)
-    return row
+    return { fields = before, row = row, saved = saved }
 end
 
 -- Adds a job; the caller rings the bell. `spec`: instance, invoke (both empty for a job that no instance waits for), src,
@@ -183,13 +183,13 @@ function jobs.undo_enqueue(root, job, spec, holder)
 end
 
 -- Undoes the replacement of a waiting job in this call.
-function jobs.undo_replace(root, job, row, now)
-    local src, input = row.src, row.input or ''
-    write_optional(root, job, 'traceparent', row.traceparent)
-    write_optional(root, job, 'instance', row.instance)
-    if row.place == 'ready' then return jobs.make_ready(root, job, row, 'delayed', now, 'src', src, 'input', input) end
-    redis.call('ZADD', keys.delayed(root, row.queue), row.due, job)
-    redis.call('HSET', keys.job(root, job), 'due', row.due, 'src', src, 'input', input)
+function jobs.undo_replace(root, job, before)
+    local row, key = before.row, keys.job(root, job)
+    redis.call('DEL', key)
+    redis.call('HSET', key, unpack(before.fields))
+    if not before.saved then return redis.call('ZADD', keys.delayed(root, row.queue), row.due, job) end
+    redis.call('ZREM', keys.delayed(root, row.queue), job)
+    ready_order.restore(root, row.queue, job, row, before.saved)
 end
 
 -- Moves a job to another place; `score` is its rank, or the ms at which its time there ends. It is added to the new place

@@ -94,6 +94,19 @@ function ready_order.give_back(root, queue, spec)
     redis.pcall('ZADD', turns, 'XX', 'INCR', -STRIDE / (tonumber(spec.weight) or 1), group)
 end
 
+-- Answers what `restore` needs to put a ready job back where it is.
+function ready_order.save(root, queue, job, spec)
+    local score, group = redis.call('ZSCORE', keys.ready(root, queue), job), spec.group or ''
+    return { score = score, turn = redis.call('ZSCORE', keys.turns(root, queue), name_group(spec.priority, group)),
+        limits = score and group ~= '' and group_limits.save(root, queue, job, group, tonumber(score)) }
+end
+
+function ready_order.restore(root, queue, job, spec, saved)
+    if saved.score then redis.call('ZADD', keys.ready(root, queue), saved.score, job) end
+    if saved.turn then redis.call('ZADD', keys.turns(root, queue), saved.turn, name_group(spec.priority, spec.group)) end
+    if saved.limits then group_limits.restore(root, queue, spec.group, saved.limits) end
+end
+
 -- Forgets the groups that are not ahead of a job that was taken: it had this score, and `emptied` tells whether no ready job is
 -- left. `has_group`: whether one of the taken jobs has a group.
 function ready_order.note_taken(root, queue, score, emptied, has_group)

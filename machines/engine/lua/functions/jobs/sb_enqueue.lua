@@ -3,11 +3,11 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · then 12 arguments for each job, at most 500 jobs: src, queue, input (JSON, or ''), priority
 --          (0..9; for a job of a group followed by the group's weight, 0.1 to 10, and its name: '5 1 acme'), delay in ms
---          ('debounce 5000': it replaces the handler and input of the waiting job with this unique key and begins that
---          job's delay anew), unique key or '', attempts (1..100), backoff in ms, lease in ms, timeout in ms (0 =
---          none), jitter ('1' or '0'), exception kinds not to retry (between spaces) · after the arguments of a single
---          job, optionally, an idempotency key of 1 to 200 bytes: for a day, the same key adds no other job to the
---          partition · behind that ('' for none), optionally, a W3C traceparent: the handlers go on with that trace
+--          ('debounce 5000': it takes the place of the waiting job with this unique key and begins the delay anew), unique key
+--          or '', attempts (1..100), backoff in ms, lease in ms, timeout in ms (0 = none), jitter ('1' or '0'), exception kinds
+--          not to retry (between spaces) · after the arguments of a single job, optionally, an idempotency key of 1 to 200
+--          bytes: for a day, the same key adds no other job to the partition · behind that ('' for none), optionally, a W3C
+--          traceparent: the handlers go on with that trace
 -- Returns: {OK, job, {} or {field, value, ...}, ...}: the fields of an earlier open job that holds the unique key, or of the
 --          job of an earlier call with the idempotency key while that job is there · {BADARG, why}
 -- Notifies: <root>:pulse
@@ -30,13 +30,13 @@ local function enqueue_all(root, specs, now, added, once)
     if once then redis.call('SET', keys.enqueued(root, once), added[1].job, 'PX', KEEP_MS) end
 end
 
-local function undo(root, specs, added, now)
+local function undo(root, specs, added)
     for i = #added, 1, -1 do
         local one = added[i]
         if not one.there then
             jobs.undo_enqueue(root, one.job, specs[i], one.before)
         elseif one.before then
-            jobs.undo_replace(root, one.job, one.before, now)
+            jobs.undo_replace(root, one.job, one.before)
         end
     end
 end
@@ -67,7 +67,7 @@ return function(KEYS, ARGV)
     if earlier then return earlier end
     local ok, caught = pcall(enqueue_all, root, specs, now, added, once)
     if not ok then
-        undo(root, specs, added, now)
+        undo(root, specs, added)
         error(caught, 0)
     end
     local reply, news = { replies.OK }, false
