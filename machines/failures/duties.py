@@ -182,8 +182,10 @@ class PacedActions:
     def _move(self, action: FailureAction, ref: JobRef) -> bool:
         who = _list_options(action)
         job: Job = self._engine.job(ref.machine, ref.job)
+        if job.finished != ref.died:
+            return False
         if action.action == "redrive":
-            return self._engine.redrive(ref.machine, job.queue, job, **who) > 0
+            return self._engine.redrive(ref.machine, job.queue, job, unchanged=True, **who) > 0
         if not job.instance or not job.invoke:
             return False
         key = f"failure-{action.pk}-{ref.job}"

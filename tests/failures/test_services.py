@@ -9,6 +9,7 @@ from machines.engine import BadInput, Miscounted
 from machines.failures import actions as failures
 from machines.failures import errors, queries
 from machines.failures.actions import Selection
+from machines.failures.dead_jobs import DeadJobs
 from machines.failures.duties import PacedActions
 from machines.models import AuditEntry, FailureAction, FailureGroup, Machine
 from machines.people.actor import Actor
@@ -140,6 +141,24 @@ def test_an_action_that_a_kill_repeats_moves_nothing_twice(die, follow, boss, en
     action.refresh_from_db()
     assert (action.done, action.passed) == (0, 2)
     assert engine.stats("errand")["work"].depth["ready"] == 2
+
+
+def test_a_job_that_dies_anew_in_a_pass_is_passed_over(die, follow, boss, engine, monkeypatch):
+    die("a")
+    follow()
+    action, find_open = failures.redrive(boss, only_group().pk, reason="fixed"), DeadJobs.find_open
+
+    def die_anew(jobs, refs):
+        still = find_open(jobs, refs)
+        engine.redrive("errand", "work", actor="x", reason="y")
+        (job,) = engine.take("errand", "work", "w", now=action.started + 1000)
+        engine.fail(job, "boom", retry=False, now=action.started + 1000)
+        return still
+
+    monkeypatch.setattr(DeadJobs, "find_open", die_anew)
+    PacedActions(engine).look(action.started + 1000)
+    action.refresh_from_db()
+    assert (action.done, action.passed, engine.stats("errand")["work"].depth["dead"]) == (0, 1, 1)
 
 
 def test_a_skip_moves_the_instances_as_if_the_jobs_had_ended(die, follow, boss, engine):
