@@ -127,7 +127,7 @@ local function store_new(root, job, spec, now)
 end
 
 -- Has a job that no worker has begun, and no instance waits for, become another that waits for `spec.delay` from now. It keeps
--- its id, age and batch. Answers what it was, for an undo; nil for any other job.
+-- its id and age. Answers what it was, for an undo; nil for any other job.
 local function replace_waiting(root, job, spec, now)
     local key = keys.job(root, job)
     local before = redis.pcall('HGETALL', key)
@@ -138,7 +138,6 @@ local function replace_waiting(root, job, spec, now)
     redis.call('DEL', key)
     redis.call('HSET', key, unpack(list_fields(spec, 'delayed', now)))
     redis.call('HSET', key, 'created', row.created)
-    if row.batch then redis.call('HSET', key, 'batch', row.batch) end
     if saved then
         jobs.leave_group(root, job, row, 'ready')
         redis.call('ZREM', keys.ready(root, row.queue), job)
