@@ -25,7 +25,7 @@ def compare(first: Search, second: Search, *, store: Store | None = None) -> Com
     store = store or get_store()
     (one, visits, steps), (other, other_visits, other_steps) = (_count(search, store) for search in (first, second))
     states = sorted({*visits, *other_visits})
-    medians = [_find_medians(search, states[:MOST_STATES], store) for search in (first, second)]
+    medians = [_find_medians(search, states, store) for search in (first, second)]
     shares = [
         compare_shares(state, (visits.get(state, 0), one.instances), (other_visits.get(state, 0), other.instances))
         for state in states
@@ -51,9 +51,12 @@ Steps = dict[tuple[str, str, str], int]  # source, target, event -> number of st
 
 
 def _count(search: Search, store: Store) -> tuple[Extent, dict[str, int], Steps]:
-    """Count instances by the states that they were in, and steps."""
+    """Count instances by the states that they were in, with regions also by each of several at once, and steps."""
     chosen = select(search, store)
-    visits = chosen.ask("SELECT unnest(string_split(visited, chr(9))), count(*) FROM {chosen_instances} GROUP BY 1")
+    visits = chosen.ask(
+        "SELECT unnest(list_distinct(string_split(visited, chr(9)) || string_split(replace(visited, ', ', chr(9)), "
+        "chr(9)))), sum(n)::BIGINT FROM (SELECT visited, count(*) AS n FROM {chosen_instances} GROUP BY 1) GROUP BY 1"
+    )
     steps = chosen.ask(
         "SELECT source, target, event, count(*) FROM {chosen_steps} WHERE event <> '(create)' GROUP BY 1, 2, 3"
     )
@@ -105,7 +108,7 @@ def _find_medians(search: Search, states: list[str], store: Store) -> Mapping[st
     """Return the medians of the stays with their intervals, which need the counts first."""
     chosen = select(search, store)
     counts = dict(chosen.ask(f"SELECT source, count(*) {STAYS} GROUP BY source"))
-    asked = [state for state in states if counts.get(state)]
+    asked = [state for state in states if counts.get(state)][:MOST_STATES]
     if not asked:
         return {}
     parts, values = [], list[str]()

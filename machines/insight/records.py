@@ -263,8 +263,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Answer):
-    """``states``: share of the instances that were in it; ``transitions``: share of the steps out of the source;
-    ``times``: median of the stay."""
+    """``states``: share of the instances that were in it, with regions also for each leaf; ``transitions``: share of
+    the steps out of the source; ``times``: median of the stay."""
 
     first: Extent
     second: Extent

@@ -134,6 +134,16 @@ def test_service_levels_count_each_state_of_regions(store, tell):
     assert (found.missed, found.late) == (0, 0)
 
 
+def test_a_comparison_has_each_state_of_regions(store, tell):
+    tell({f"a{number}": [("Start", 0), ("Pack, Bill", 1), ("Pack, Paid", 2)] for number in range(30)})
+    tell({f"b{number}": [("Start", 0), ("Pack, Bill", 1)] for number in range(30)}, version=2)
+    found = compare(Search("order", versions=(1,)), Search("order", versions=(2,)), store=store)
+    assert {row.name: (row.first, row.second) for row in found.states} == {
+        "Start": (1, 1), "Pack": (1, 1), "Bill": (1, 1), "Paid": (1, 0), "Pack, Bill": (1, 1), "Pack, Paid": (1, 0),
+    }  # fmt: skip
+    assert [row.name for row in found.times] == ["Start"]
+
+
 def test_instances_behind_a_figure_match_it(store, tell):
     tell({"a": SHORT, "b": SHORT, "c": LOOPED, "d": [("New", 0), ("Gone", 1)]})
     found = questions.paths(ALL, store=store)
