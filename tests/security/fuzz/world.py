@@ -155,7 +155,7 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_purge": (B, ["work", "dead", "10", "ann", "why", AT, "5", PERMIT, AT, "dead"]),
     "sb_queue": (B, ["work", "limit", "ann", "why", AT, "5", "10/1000"]),
     "sb_ranks": ("board:{p}", ["day", "0", "2", AT, "top", "10", "1"]),
-    "sb_redrive": (B, ["work", "dead", "10", "0", "ann", "why", AT, "5", PERMIT]),
+    "sb_redrive": (B, ["work", "dead", "10", "0", "ann", "why", AT, "5", PERMIT, "force", "dead 1 work"]),
     "sb_reindex": (B, ["", "a", "b"]),
     "sb_replay": (
         B,
@@ -167,7 +167,7 @@ CALLS: dict[str, tuple[str, list[str]]] = {
             f'[[1,{NOW},"(create)","Idle","",0,0,0,{{"n":1}}],[2,{NOW},"go","Busy","t1","ann",0,{{"t":"x"}},0]]',
         ],
     ),
-    "sb_reschedule": (B, ["0-1", AT, "ready 1", "mail", "ann", "why", AT, PERMIT]),
+    "sb_reschedule": (B, ["0-1", AT, "ready 1 work", "mail", "ann", "why", AT, PERMIT]),
     "sb_reset": (B, ["b", "", "", "ann", "why", AT, "key", "", PERMIT]),
     "sb_resume": (B, ["f", "", "ann", "why", AT, "fire", "", PERMIT]),
     "sb_retire": (B, ["ann", "why", "a", "1", AT, "unpacked"]),
