@@ -46,8 +46,9 @@ MOST_ROWS = 1_000  # of states, or of transitions: regions and computed events m
 SPREAD = "count({0}), quantile_disc({0}, [0.5, 0.95, 0.99]), sum({0})"
 STAYS = "FROM {chosen_steps} WHERE source <> target AND source <> '' AND waited IS NOT NULL"
 LEVEL_IN_REGIONS = """WITH asked AS (SELECT ? AS state, ? AS longest, ? AS now),
-moves AS (SELECT n, revision, ms, list_contains(string_split(source, ', '), state) AS leaves FROM {chosen_steps}, asked
+ways AS (SELECT shape, list_contains(string_split(source, ', '), state) AS leaves FROM {shapes}, asked
   WHERE leaves <> list_contains(string_split(target, ', '), state)),
+moves AS MATERIALIZED (SELECT n, revision, ms, leaves FROM {chosen_rows} JOIN ways USING (shape)),
 stays AS (SELECT leaves, lag(leaves) OVER of AS left_before, ms - lag(ms) OVER of AS stay FROM moves
   WINDOW of AS (PARTITION BY n ORDER BY revision)),
 entries AS (SELECT n, max(ms) AS since FROM moves WHERE NOT leaves GROUP BY n),
