@@ -150,7 +150,7 @@ def search_docs(asked: str) -> list[Hit]:
 class WordResults:
     """Holds hits of words. ``looked``: how many instances were compared, with those of the pages before, of ``total``;
     ``cursor``: where to go on, "" where all were; ``missing``: machines that did not answer; ``is_full``: the page ends
-    because of its hits, not of its budget; ``jobs``: how many jobs were compared, 0 where all were."""
+    because of its hits, not of its budget; ``jobs``: how many jobs were compared, None where all were."""
 
     hits: Sequence[Hit] = ()
     looked: int = 0
@@ -158,7 +158,7 @@ class WordResults:
     cursor: str = ""
     missing: Sequence[str] = ()
     is_full: bool = False
-    jobs: int = 0
+    jobs: int | None = None
 
 
 def search_words(
@@ -198,7 +198,7 @@ def search_words(
     looked = min(looked + page.looked, total) if page.cursor else looked + page.looked
     is_full = len(page.hits) >= limit
     missing = sorted({*page.missing, *jobs.missing})
-    return WordResults(hits, looked, total, page.cursor, missing, is_full, jobs.looked if jobs.next == 0 else 0)
+    return WordResults(hits, looked, total, page.cursor, missing, is_full, jobs.looked if jobs.next == 0 else None)
 
 
 AHEAD = 300  # seconds that an id, or the clock it was made by, may be before this process's own

@@ -51,7 +51,7 @@ ways AS (SELECT shape, list_contains(string_split(source, ', '), state) AS leave
 moves AS MATERIALIZED (SELECT n, revision, ms, leaves FROM {chosen_rows} JOIN ways USING (shape)),
 stays AS (SELECT leaves, lag(leaves) OVER of AS left_before, ms - lag(ms) OVER of AS stay FROM moves
   WINDOW of AS (PARTITION BY n ORDER BY revision)),
-entries AS (SELECT n, max(ms) AS since FROM moves WHERE NOT leaves GROUP BY n),
+entries AS (SELECT n, max(ms) AS since FROM moves GROUP BY n HAVING NOT arg_max(leaves, revision)),
 late AS (SELECT count(*) AS late FROM {chosen_instances} i LEFT JOIN entries USING (n), asked
   WHERE NOT ended AND list_contains(string_split(i.state, ', '), asked.state)
     AND now - coalesce(since, entered) > longest)

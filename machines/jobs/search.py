@@ -16,7 +16,7 @@ from machines.engine import Job, UnknownMachine
 from machines.engine.keys import get_machine
 from machines.people.actor import Actor
 
-BUDGET = 20_000  # jobs that one search reads
+BUDGET = 20_000  # jobs that one search compares
 SECONDS = 1.0  # after which a search begins no further read
 PAGE = 500  # jobs of one read
 OPEN = ("dead", "ready", "leased", "delayed")  # places, in the order in which they are searched for words
@@ -57,7 +57,7 @@ def _has_input(value: Any, text: str) -> bool:
 @dataclass(slots=True)
 class JobHits:
     """``looked``: how many jobs were read; ``next``: the offset at which the search goes on, None at the end;
-    ``missing``: roots of partitions that did not answer."""
+    ``missing``: roots of partitions that did not answer; machines in a search for words."""
 
     jobs: list[Job] = field(default_factory=list)
     looked: int = 0

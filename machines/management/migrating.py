@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from machines.catalog.version_rules import MIGRATE
 from machines.connections import get_engine
 from machines.engine import MigrationPlan
+from machines.engine.versions.mover import MOST_RATE
 from machines.engine.versions.records import REFUSED, UNTOLD, Divergence, DryRun, Replay, StepOutcome
 from machines.people.actor import Actor
 from machines.people.rules import prepare_change
@@ -57,8 +58,8 @@ def migrate(
         return
     if not reason.strip():
         raise CommandError("give a --reason: it stands in the history of each instance")
-    if rate < 0:
-        raise CommandError(f"--rate is 0, for no limit, or instances per second, not {rate}")
+    if not 0 <= rate <= MOST_RATE:
+        raise CommandError(f"--rate is 0, for no limit, or instances per second, {MOST_RATE:,} at most, not {rate}")
     console = Actor.console()
     with console.records("machine.migrate", machine=name, target=made.id, reason=reason) as entry:
         moves = [(source.version, source.to) for source in made.sources]

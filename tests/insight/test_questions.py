@@ -7,6 +7,7 @@ import pytest
 from machines.insight import questions, selection
 from machines.insight.comparison import compare, compare_shares, find_interval
 from machines.insight.errors import BadSearch
+from machines.insight.facts import CREATE, Case
 from machines.insight.records import Search, Spread
 from machines.insight.selection import select
 
@@ -161,6 +162,17 @@ def test_a_share_of_the_steps_out_of_a_state_counts_none_that_stays_in_it(store,
     tell({id: [("New", 0), ("New", 1), ("New", 1), ("New", 1), ("Paid", 1)] for id in "abcd"})
     drift = questions.share_drift(ALL, "New", target, 60_000, now=1_010_000, store=store)
     assert (drift.now, drift.count) == found
+
+
+def test_an_entry_that_was_lost_is_counted_from_where_the_instance_was_seen(store):
+    case = Case(0, "a", 1_000)
+    steps = case.add([[1, 1_000, CREATE, "Start", "", 0], [2, 2_000, "go", "Pack, Bill", "", 0],
+                      [3, 3_000, "go", "Sent, Bill", "", 0]], 1, {})  # fmt: skip
+    case.close(6, "Pack, Bill", 90_000)
+    store.append("order", store.manifest("order"), steps, [case.row()], number=1, marks={"0": 90_000})
+    for limit, late in ((20_000, 0), (5_000, 1)):
+        (found,) = questions.service_levels(ALL, {"Pack": limit}, now=100_000, store=store).levels
+        assert (found.stays, found.late) == (1, late)
 
 
 def test_drift_compares_the_latest_window_with_the_one_before(store, tell):

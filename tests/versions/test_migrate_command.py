@@ -120,6 +120,13 @@ def test_only_the_way_back_makes_a_version_current(engine, plan):
     assert versions(engine) == {1: 12}
 
 
+@pytest.mark.parametrize("rate", ["-1", "1000001"])
+def test_a_rate_out_of_bounds_changes_nothing(engine, moved, rate):
+    with pytest.raises(CommandError, match="1,000,000 at most"):
+        run("migrate", "letter", "--plan", moved, "--back", "--make-current", "--reason", "wrong", f"--rate={rate}")
+    assert engine.live("letter").version == 2
+
+
 def test_without_a_reason_nothing_moves(engine, plan):
     with pytest.raises(CommandError, match="--reason"):
         run("migrate", "letter", "--plan", plan)

@@ -101,7 +101,7 @@ class Coroutines:
         return len(self._line)
 
     def take_back(self, keep: int) -> list[Unit]:
-        """Give back the jobs nobody has begun with, but for ``keep`` of them: those of groups with few stay."""
+        """Give back the jobs nobody has begun with, but for ``keep`` of them: those of higher priority stay."""
         taken: list[Unit] = []
         while len(self._line) > keep:
             try:

@@ -60,7 +60,7 @@ class Threads:
         return self._tickets.qsize()
 
     def take_back(self, keep: int) -> list[Unit]:
-        """Give back the jobs nobody has begun with, but for ``keep`` of them: those of groups with few stay."""
+        """Give back the jobs nobody has begun with, but for ``keep`` of them: those of higher priority stay."""
         tickets = 0
         while not self._tickets.empty():
             try:

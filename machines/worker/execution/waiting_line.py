@@ -26,9 +26,10 @@ class WaitingLine:
         return self._count
 
     def put(self, work: Work) -> None:
-        taken = list_jobs(work[1])[0].taken
+        jobs = [job.taken for job in list_jobs(work[1])]
+        priority = max(job.priority for job in jobs)
         with self._lock:
-            self._priorities.setdefault(taken.priority, {}).setdefault(taken.group, deque()).append(work)
+            self._priorities.setdefault(priority, {}).setdefault(jobs[0].group, deque()).append(work)
             self._count += 1
 
     def pop(self) -> Work:

@@ -111,6 +111,14 @@ def test_of_many_jobs_the_first_are_searched_and_the_page_says_so(as_, die, engi
     assert "Searched the first 1 open jobs without an instance" in " ".join(answer.content.decode().split())
 
 
+def test_a_search_that_had_no_time_for_jobs_says_so(as_, die, engine, monkeypatch):
+    die("late")
+    engine.enqueue("errand", "mend", {"from": "Genoa"})
+    monkeypatch.setattr("machines.jobs.search.BUDGET", 0)
+    text = " ".join(search(as_("viewer"), "genoa").content.decode().split())
+    assert "There was no time to search jobs without an instance: the page of a queue finds others." in text
+
+
 def test_jobs_of_instances_use_up_none_of_that(as_, die, engine, monkeypatch):
     die("late")
     lost = engine.enqueue("errand", "mend", {"from": "Genoa"})

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from machines.worker.execution.bundles import Bundle
 from machines.worker.execution.waiting_line import WaitingLine
 from machines.worker.registry import Registry
 from tests.engine.builders import door, publish
@@ -38,6 +39,15 @@ def test_a_lower_priority_waits_for_a_higher_one_but_not_for_ever():
     wait(line, "b", priority=0)
     wait(line, "a" * 40, priority=9)
     assert pop_all(line).index("b0") == 12, "the twentieth of all"
+
+
+def test_jobs_that_are_handled_together_have_the_highest_priority_among_them():
+    line = WaitingLine()
+    wait(line, "c")
+    bundle = Bundle.__new__(Bundle)
+    bundle.jobs = [SimpleNamespace(taken=SimpleNamespace(group="", priority=each)) for each in (0, 9)]
+    line.put((None, bundle))
+    assert line.pop()[1] is bundle
 
 
 def test_a_lower_priority_goes_back_first():
