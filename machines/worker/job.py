@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from machines.catalog.redaction import MASK
 from machines.engine import Job as TakenJob
 from machines.engine import errors
+from machines.engine.instances.encryption import holds_ciphertext
 
 if TYPE_CHECKING:
     from .execution.bundles import Bundle
@@ -138,7 +139,7 @@ class Job:
 
     def _read(self, name: str, value: Any) -> Any:
         """Return a value decrypted. Raises EncryptionFailed, which fails the attempt."""
-        if not value or self._decrypt is None:
+        if self._decrypt is None or not holds_ciphertext(value):
             return value
         if name not in self._plain:
             self._plain[name] = plain = self._decrypt(value, machine=self.machine, found=self._secrets)

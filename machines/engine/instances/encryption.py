@@ -20,7 +20,8 @@ from machines.engine.errors import BadPayload, EncryptionFailed, EngineUnavailab
 from machines.engine.publishing.machine_meta import EncryptedField, SensitiveFields
 from machines.engine.search.filters import build_refusal
 
-FORM = re.compile(r"enc:1:([^:\s]+):([A-Za-z0-9_-]+={0,2})")
+MARK = "enc:1:"
+FORM = re.compile(rf"{MARK}([^:\s]+):([A-Za-z0-9_-]+={{0,2}})")
 UNREADABLE = "(cannot be decrypted: "
 """What the words begin with that a page shows in place of a value."""
 FRESH = 5.0  # seconds for which it is not asked again which fields a machine encrypts
@@ -66,8 +67,19 @@ def list_texts(value: Any) -> Iterator[str]:
                 yield from (json.dumps(leaf, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
 
 
+def holds_ciphertext(value: Any) -> bool:
+    """Tell whether anything in a value that was JSON may be a ciphertext."""
+    if isinstance(value, str):
+        return value.startswith(MARK)
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list):
+        return False
+    return any(map(holds_ciphertext, value))
+
+
 def write_ciphertext(field: str, sealed: bytes) -> str:
-    return f"enc:1:{field}:{base64.urlsafe_b64encode(sealed).decode()}"
+    return f"{MARK}{field}:{base64.urlsafe_b64encode(sealed).decode()}"
 
 
 class FieldEncryption:
@@ -190,7 +202,7 @@ class FieldEncryption:
             return {name: self._walk(inner, read) for name, inner in value.items()}
         if isinstance(value, list | tuple):
             return [self._walk(inner, read) for inner in value]
-        found = FORM.fullmatch(value) if isinstance(value, str) and value.startswith("enc:1:") else None
+        found = FORM.fullmatch(value) if isinstance(value, str) and value.startswith(MARK) else None
         return read(value, found) if found else value
 
     def _decrypt_one(self, found: re.Match[str]) -> Any:

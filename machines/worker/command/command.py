@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -107,6 +108,8 @@ def run_worker(
     Ends the process with the code ``EXHAUSTED`` if too many handlers hang.
     """
     engine = engine.at_once()  # the loops of a worker repeat by themselves, and end when they are asked to
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays: each collection would look at all of it again
     launcher = Launcher(
         engine, registry, options, version=machines.__version__, url=url, duties=duties, on_failure=on_failure
     )
