@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 
 from . import questions
-from .questions import STAYS
+from .questions import STAYS, VISITED
 from .records import Comparison, Difference, Extent, Search
 from .selection import select
 from .store import Store, get_store
@@ -54,8 +54,8 @@ def _count(search: Search, store: Store) -> tuple[Extent, dict[str, int], Steps]
     """Count instances by the states that they were in, with regions also by each of several at once, and steps."""
     chosen = select(search, store)
     visits = chosen.ask(
-        "SELECT unnest(list_distinct(string_split(visited, chr(9)) || string_split(replace(visited, ', ', chr(9)), "
-        "chr(9)))), sum(n)::BIGINT FROM (SELECT visited, count(*) AS n FROM {chosen_instances} GROUP BY 1) GROUP BY 1"
+        f"SELECT unnest(list_distinct({VISITED})), sum(n)::BIGINT "
+        "FROM (SELECT visited, count(*) AS n FROM {chosen_instances} GROUP BY 1) GROUP BY 1"
     )
     steps = chosen.ask(
         "SELECT source, target, event, count(*) FROM {chosen_steps} WHERE event <> '(create)' GROUP BY 1, 2, 3"

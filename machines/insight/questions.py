@@ -45,6 +45,8 @@ MOST_PATHS = 20
 MOST_ROWS = 1_000  # of states, or of transitions: regions and computed events make any number
 SPREAD = "count({0}), quantile_disc({0}, [0.5, 0.95, 0.99]), sum({0})"
 STAYS = "FROM {chosen_steps} WHERE source <> target AND source <> '' AND waited IS NOT NULL"
+VISITED = "(string_split(visited, chr(9)) || string_split(replace(visited, ', ', chr(9)), chr(9)))"
+"""The states of an instance, and of regions each of several at once; some are there twice."""
 LEVEL_IN_REGIONS = """WITH asked AS (SELECT ? AS state, ? AS longest, ? AS now),
 ways AS (SELECT shape, list_contains(string_split(source, ', '), state) AS leaves FROM {shapes}, asked
   WHERE leaves <> list_contains(string_split(target, ', '), state)),
@@ -325,8 +327,7 @@ def list_instances(
     chosen = select(search, store or get_store())
     terms, values = ["true"], list[Any]()
     if state:
-        leaves = "string_split(replace(visited, ', ', chr(9)), chr(9))"
-        terms.append(f"list_contains(string_split(visited, chr(9)) || {leaves}, ?)")
+        terms.append(f"list_contains({VISITED}, ?)")
         values.append(state)
     if transition is not None:
         terms.append("n IN (SELECT n FROM {steps} WHERE source = ? AND target = ? AND event = ?)")

@@ -139,11 +139,14 @@ class Job:
 
     def _read(self, name: str, value: Any) -> Any:
         """Return a value decrypted. Raises EncryptionFailed, which fails the attempt."""
-        if self._decrypt is None or not holds_ciphertext(value):
+        if not value or self._decrypt is None:
             return value
         if name not in self._plain:
-            self._plain[name] = plain = self._decrypt(value, machine=self.machine, found=self._secrets)
-            self.has_secrets = self.has_secrets or plain != value
+            plain = value
+            if holds_ciphertext(value):
+                plain = self._decrypt(value, machine=self.machine, found=self._secrets)
+                self.has_secrets = self.has_secrets or plain != value
+            self._plain[name] = plain
         return self._plain[name]
 
     def conceal(self, text: str) -> str:
