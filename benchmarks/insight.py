@@ -29,6 +29,7 @@ from machines.insight.store import Store  # noqa: E402
 
 STEPS = 10  # of an instance
 WAITED = "(exp(hash(i * 13) % 1000 / 72))::BIGINT * 10"
+VISITED = "\t".join(f"State{number}" for number in range(STEPS))
 STEP_ROWS = f"""SELECT (i // {STEPS} + 1)::INTEGER n, (i % {STEPS} + 1)::INTEGER revision,
   (1.7e12 + (i // {STEPS}) * 700 + i % {STEPS} * 60000 + hash(i) % 50000)::BIGINT ms,
   CASE i % {STEPS} WHEN 0 THEN '(create)' ELSE 'event' || (hash(i * 7) % 12) END event,
@@ -40,7 +41,7 @@ STEP_ROWS = f"""SELECT (i // {STEPS} + 1)::INTEGER n, (i % {STEPS} + 1)::INTEGER
 INSTANCE_ROWS = """SELECT i::INTEGER n, 'order-' || (hash(i) % 10000000) || '-' || i instance,
   (1.7e12 + i * 700)::BIGINT created, 10::INTEGER revision, created AS first, created + (hash(i) % 9000000)::BIGINT AS
   "last", created entered, 'State9' state, (1 + hash(i * 3) % 3)::INTEGER AS version, true ended,
-  'State0' || chr(9) || 'State' || (hash(i * 5) % 50) AS path, 'State0' || chr(9) || 'State9' visited, 0::INTEGER loops,
+  'State0' || chr(9) || 'State' || (hash(i * 5) % 50) AS path, '{1}' visited, 0::INTEGER loops,
   10::INTEGER steps, 0::INTEGER lost, '{{"region": "' || (hash(i * 9) % 8) || '"}}' AS data, '' tags
   FROM range(1, {0}) t(i)"""
 
@@ -51,7 +52,7 @@ def fill(store: Store, instances: int) -> None:
     for begin in range(0, instances * STEPS, 2_500_000):
         rows = STEP_ROWS.format(begin, min(begin + 2_500_000, instances * STEPS))
         new = store._write_steps("order", new, rows)
-    base = store._copy("order", "instances", f"SELECT * FROM ({INSTANCE_ROWS.format(instances + 1)})")
+    base = store._copy("order", "instances", f"SELECT * FROM ({INSTANCE_ROWS.format(instances + 1, VISITED)})")
     store._commit("order", known, replace(new, base=base, marks={"0": 1}, number=instances + 1))
 
 
@@ -100,6 +101,7 @@ def main() -> None:
             measure(f"bottlenecks, {name}", lambda search=search: questions.bottlenecks(search, store=store))
             measure(f"people, {name}", lambda search=search: questions.people(search, store=store))
         measure("compare region 3 with all", lambda: compare(one, every, store=store))
+        measure("compare version 2 with all", lambda: compare(Search("order", versions=(2,)), every, store=store))
         if given.read:
             read_steps(Path(folder) / "read", given.read)
 

@@ -7,38 +7,50 @@ medians by the order statistics that bound each of them (binomial), combined in 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from . import questions
 from .questions import STAYS, VISITED
 from .records import Comparison, Difference, Extent, Search
-from .selection import select
+from .selection import Selection, select
 from .store import Store, get_store
 
+Steps = dict[tuple[str, str, str], int]  # source, target, event -> number of steps
+Median = tuple[int, int, int, int]  # count, median, and the bounds of its interval
 Z = 1.959964  # of a normal distribution, for 95 %
 LEAST = 20  # observations on each side below which no difference counts
 MOST_STATES = 60  # whose times are compared
 
 
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What is compared: instances by the states that they were in, with regions also by each of several at once; steps;
+    and the stays in the states that most left."""
+
+    extent: Extent
+    visits: Mapping[str, int]
+    steps: Steps
+    medians: Mapping[str, Median]
+
+
 def compare(first: Search, second: Search, *, store: Store | None = None) -> Comparison:
     """Compare two searches, which may be of two machines."""
     store = store or get_store()
-    (one, visits, steps), (other, other_visits, other_steps) = (_count(search, store) for search in (first, second))
-    states = sorted({*visits, *other_visits})
-    medians = [_find_medians(search, states, store) for search in (first, second)]
+    one, other = (_measure(search, store) for search in (first, second))
     shares = [
-        compare_shares(state, (visits.get(state, 0), one.instances), (other_visits.get(state, 0), other.instances))
-        for state in states
+        compare_shares(
+            state,
+            (one.visits.get(state, 0), one.extent.instances),
+            (other.visits.get(state, 0), other.extent.instances),
+        )
+        for state in sorted({*one.visits, *other.visits})
     ]
-    extent, rows = _cut(one, shares)
-    extent, transitions = _cut(extent, _compare_transitions(steps, other_steps))
-    return Comparison(
-        extent,
-        other,
-        rows,
-        transitions,
-        tuple(_compare_times(*medians)),
-    )
+    extent, rows = _cut(one.extent, shares)
+    extent, transitions = _cut(extent, _compare_transitions(one.steps, other.steps))
+    times = tuple(_compare_times(one.medians, other.medians))
+    return Comparison(extent, other.extent, rows, transitions, times)
 
 
 def _cut(extent: Extent, rows: list[Difference]) -> tuple[Extent, tuple[Difference, ...]]:
@@ -47,20 +59,30 @@ def _cut(extent: Extent, rows: list[Difference]) -> tuple[Extent, tuple[Differen
     return questions.cut(extent, kept)
 
 
-Steps = dict[tuple[str, str, str], int]  # source, target, event -> number of steps
-
-
-def _count(search: Search, store: Store) -> tuple[Extent, dict[str, int], Steps]:
-    """Count instances by the states that they were in, with regions also by each of several at once, and steps."""
+def _measure(search: Search, store: Store) -> Side:
+    """Read one side, once while the facts stay the same: who changes one filter does not wait for the other one."""
     chosen = select(search, store)
-    visits = chosen.ask(
-        f"SELECT unnest(list_distinct({VISITED})), sum(n)::BIGINT "
-        "FROM (SELECT visited, count(*) AS n FROM {chosen_instances} GROUP BY 1) GROUP BY 1"
+    return store.remember((search, frozenset(chosen.manifest.files)), lambda: _read(chosen))
+
+
+def _read(chosen: Selection) -> Side:
+    rows = chosen.ask(
+        "WITH v AS MATERIALIZED (SELECT visited, count(*) AS n FROM {chosen_instances} GROUP BY 1), "
+        "s AS (SELECT shape, count(*) AS n, count(waited) AS stays FROM {chosen_rows} GROUP BY 1) "
+        "SELECT state, NULL, NULL, sum(n)::BIGINT, 0 FROM "
+        f"(SELECT unnest(list_distinct({VISITED})) AS state, n FROM v) GROUP BY 1 "
+        "UNION ALL SELECT source, target, event, sum(n)::BIGINT, sum(stays)::BIGINT FROM s JOIN {shapes} USING (shape) "
+        "WHERE event <> '(create)' GROUP BY 1, 2, 3"
     )
-    steps = chosen.ask(
-        "SELECT source, target, event, count(*) FROM {chosen_steps} WHERE event <> '(create)' GROUP BY 1, 2, 3"
-    )
-    return chosen.extent(), dict(visits), {(source, target, event): n for source, target, event, n in steps}
+    steps: Steps = {}
+    visits, stays = dict[str, int](), Counter[str]()
+    for source, target, event, count, waited in rows:
+        if target is None:
+            visits[source] = count
+        else:
+            steps[source, target, event] = count
+            stays[source] += waited if source and source != target else 0
+    return Side(chosen.extent(), visits, steps, _find_medians(chosen, stays))
 
 
 def _compare_transitions(*counts: Steps) -> list[Difference]:
@@ -101,25 +123,21 @@ def find_interval(count: int, whole: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-Median = tuple[int, int, int, int]  # count, median, and the bounds of its interval
-
-
-def _find_medians(search: Search, states: list[str], store: Store) -> Mapping[str, Median]:
-    """Return the medians of the stays with their intervals, which need the counts first."""
-    chosen = select(search, store)
-    counts = dict(chosen.ask(f"SELECT source, count(*) {STAYS} GROUP BY source"))
-    asked = [state for state in states if counts.get(state)][:MOST_STATES]
-    if not asked:
+def _find_medians(chosen: Selection, stays: Counter[str]) -> Mapping[str, Median]:
+    """Return the medians of the stays with their intervals. ``stays``: state -> how many."""
+    asked = {state: Z / 2 / math.sqrt(count) for state, count in stays.most_common(MOST_STATES) if count}
+    # One list for all states is read faster than one list for each.
+    parts = sorted({min(1.0, max(0.0, 0.5 + side * half)) for half in asked.values() for side in (-1, 0, 1)})
+    if not parts:
         return {}
-    parts, values = [], list[str]()
-    for state in asked:
-        half = Z * math.sqrt(counts[state]) / 2 / counts[state]
-        parts.append(
-            f"quantile_disc(waited, [{max(0.0, 0.5 - half)}, 0.5, {min(1.0, 0.5 + half)}]) FILTER (source = ?)"
+    found = dict(chosen.ask(f"SELECT source, quantile_disc(waited, {parts}) {STAYS} GROUP BY source"))
+    return {
+        state: (
+            stays[state],
+            *(found[state][parts.index(min(1.0, max(0.0, 0.5 + side * half)))] for side in (0, -1, 1)),
         )
-        values.append(state)
-    (row,) = chosen.ask(f"SELECT {', '.join(parts)} {STAYS}", before=tuple(values))
-    return {state: (counts[state], mid, low, high) for state, (low, mid, high) in zip(asked, row, strict=True)}
+        for state, half in asked.items()
+    }
 
 
 def _compare_times(one: Mapping[str, Median], other: Mapping[str, Median]) -> list[Difference]:

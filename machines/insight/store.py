@@ -24,11 +24,11 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from machines.conf import conf, extras
 
@@ -37,6 +37,7 @@ from .errors import BadSearch, InsightOff, StoreUnavailable
 if TYPE_CHECKING:
     import duckdb
 
+T = TypeVar("T")
 FORMAT = 2
 MANIFEST = "manifest.json"
 THREADS = 2
@@ -46,6 +47,7 @@ PARQUET = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"  # the file is 
 GRACE = 600.0  # seconds for which a merged file stays for readers
 FAN = 8  # step files of one size class that are merged into one
 LONGEST_COPY = 300.0  # seconds: GRACE is longer
+ANSWERS = 8  # that are remembered
 ATTEMPTS = 5  # to erase while steps are added
 LARGEST = 4_000_000  # rows of a step file that is merged no further: about 60 MB
 MOST_DELTA = 100_000  # rows of the deltas that go into the base, or a fifth of it where that is more
@@ -135,6 +137,7 @@ class Store:
         self._folder = folder
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._answers: dict[Hashable, Any] = {}
 
     def folder(self, machine: str) -> Path:
         return self._folder / machine
@@ -184,6 +187,15 @@ class Store:
                     raise
                 manifest = None  # its files were merged and removed: the newest one has others
         raise AssertionError
+
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made for this key before, or make it now. The latest ones are kept."""
+        found = self._answers.get(key) or make()
+        self._answers.pop(key, None)
+        self._answers[key] = found
+        for old in list(self._answers)[:-ANSWERS]:
+            self._answers.pop(old, None)
+        return found
 
     def copy(self, machine: str, file: Path) -> int:
         """Copy the steps of a machine, with the id of each instance, into one Parquet file; return how many. Raises

@@ -234,6 +234,20 @@ def test_a_comparison_says_what_is_noise(store, tell):
     assert (time.name, time.first, time.second, time.is_noise) == ("New", 10_000, 99_000, False)
 
 
+def test_a_comparison_reads_a_side_again_where_its_filter_or_the_facts_changed(store, tell, monkeypatch):
+    tell({"a": SHORT, "b": LOOPED})
+    before, read = compare(ALL, ALL, store=store), []
+    ask = store.ask
+    monkeypatch.setattr(store, "ask", lambda *given, **options: read.append(given) or ask(*given, **options))
+    assert compare(ALL, ALL, store=store) == before
+    assert read == []
+    assert compare(Search("order", state="Sent"), ALL, store=store).second == before.second
+    of_one_side = len(read)
+    tell({"c": SHORT})
+    assert compare(ALL, ALL, store=store).second.instances == 3
+    assert len(read) == 2 * of_one_side
+
+
 def test_intervals_are_those_of_the_literature():
     """Newcombe 1998, table II, example a: 56/70 and 48/80; Wilson's interval of 81/263 from the same."""
     assert find_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
