@@ -146,7 +146,7 @@ class MachineVersion(models.Model):
 @lru_cache(maxsize=KEPT)
 def _draw(text: str, way: int) -> str:
     """Draw the version. ``way``: how diagrams are drawn."""
-    return diagrams.draw(outline(json.loads(text))).svg
+    return diagrams.draw(outline(json.loads(text)))
 
 
 class StoredCoverage(models.Model):

@@ -126,7 +126,7 @@ def _draw(text: str | bytes, *, folds: Iterable[str] = (), full: bool = False, g
 
     found = outline(json.loads(text))
     drawn = (diagrams.group_by_prefix(found) if grouped else None) or found
-    return diagrams.draw(drawn, folds=frozenset(folds), full=full).svg
+    return diagrams.draw(drawn, folds=frozenset(folds), full=full)
 
 
 def _compare(text: str | bytes) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _compare(text: str | bytes) -> dict[str, Any]:
     found = merge(outline(given["old"]), outline(given["new"]), **words)
     facts = {"states": found.states, "transitions": found.transitions}
     return facts | {
-        "svg": diagrams.draw(found.outline, merged=False).svg,
+        "svg": diagrams.draw(found.outline, merged=False),
         "index": diagrams.index(found.outline, merged=False),
     }
 

@@ -258,7 +258,7 @@ def _record(
     fields = {"definition": compiled.source, "digest": compiled.digest, "notes": notes, "published_by": user}
     if not MachineVersion.objects.filter(machine__in=machines, number=number).exists():
         # Laid out before the transaction, which on SQLite keeps everybody else from writing.
-        fields |= {"drawing": diagrams.draw(compiled.outline).svg, "drawing_format": diagrams.DRAWING}
+        fields |= {"drawing": diagrams.draw(compiled.outline), "drawing_format": diagrams.DRAWING}
     with transaction.atomic():
         # A script's machine is looked at like any other that was there before.
         start = {"current": number, "adopted": adopted, "granted": None if adopted else []}

@@ -89,19 +89,18 @@ Colours are custom properties with a fallback for light and dark; a page sets wh
 
 from __future__ import annotations
 
+from .dot_source import dot
 from .event_words import EventWords
 from .groups import GROUP, group_by_prefix
-from .layout.dot import dot
 from .layout.levels import LayoutFailed
 from .layout.state_tree import effective, foldable, top_level
 from .part_index import active, index, list_changed_parts
 from .part_names import edge_id, fold_id, queue_id, state_id
-from .svg.drawing import DRAWING, Diagram, draw, lit, standalone
+from .svg.drawing import DRAWING, draw, lit, standalone
 
 __all__ = [
     "DRAWING",
     "GROUP",
-    "Diagram",
     "EventWords",
     "LayoutFailed",
     "active",

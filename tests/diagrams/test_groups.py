@@ -48,7 +48,7 @@ def test_no_group_takes_the_name_of_a_state() -> None:
 def test_a_folded_group_sums_its_states_and_leads_to_those_that_need_it() -> None:
     made = diagrams.group_by_prefix(named("{area} {n}"))
     assert made is not None
-    drawn = parsed(diagrams.draw(made, folds=diagrams.top_level(made)).svg)
+    drawn = parsed(diagrams.draw(made, folds=diagrams.top_level(made)))
     groups = [part for part in drawn.values() if "group" in part.get("class", "").split()]
     assert [part.get("data-state") for part in groups] == ["payment *", "stock *", "mail *", "hold *"]
     assert [part.get("class") for part in groups[:2]] == ["node state group initial folded", "node state group folded"]
@@ -62,7 +62,7 @@ def test_an_open_group_is_drawn_around_its_states() -> None:
     made = diagrams.group_by_prefix(flat(60))
     assert made is not None
     assert faults(Tree(made), levels.lay_out(Tree(made))) == []
-    drawn = parsed(diagrams.draw(made, folds=sorted(diagrams.top_level(made))[1:]).svg)
+    drawn = parsed(diagrams.draw(made, folds=sorted(diagrams.top_level(made))[1:]))
     assert [part.get("class") for part in drawn.values() if "cluster" in part.get("class", "")] == [
         "cluster state group"
     ]

@@ -47,14 +47,14 @@ def complete(places: Layout, made: Outline) -> bool:
 @pytest.mark.parametrize("made", [chain(100), ring([f"s{n}" for n in range(100)], extra=1)], ids=["ring", "crossed"])
 def test_a_hundred_states_take_a_fraction_of_the_work_that_is_allowed(made: Outline) -> None:
     """Graphviz does some two billion instructions a second."""
-    svg = diagrams.draw(made).svg
+    svg = diagrams.draw(made)
     assert graphviz_host().used < 1.5e9
     assert len([id for id in parsed(svg) if id.startswith("state-")]) == 100
 
 
 def test_the_largest_definition_is_drawn_whole() -> None:
     made = ring([f"s{n}" for n in range(500)], extra=4)
-    svg = diagrams.draw(made, merged=False).svg
+    svg = diagrams.draw(made, merged=False)
     assert svg.count(' class="edge transition') == 2500
 
 
@@ -94,7 +94,7 @@ def test_source_that_cannot_be_read_is_a_failure_and_the_next_one_works() -> Non
 def test_threads_may_draw_at_the_same_time() -> None:
     made = outline(example("activation"))
     with ThreadPoolExecutor(6) as pool:
-        drawn = list(pool.map(lambda _: diagrams.draw(made).svg, range(30)))
+        drawn = list(pool.map(lambda _: diagrams.draw(made), range(30)))
     assert len(set(drawn)) == 1
 
 
@@ -133,7 +133,7 @@ def test_more_transitions_than_graphviz_can_take_go_to_the_grid(
 
 
 def test_a_state_without_a_way_in_or_out_is_drawn() -> None:
-    assert {"state-1", "state-2", "state-3"} <= parsed(diagrams.draw(one_state()).svg).keys()
+    assert {"state-1", "state-2", "state-3"} <= parsed(diagrams.draw(one_state())).keys()
 
 
 def test_the_label_of_a_line_to_itself_stands_clear_of_the_line_to_a_queue() -> None:
@@ -172,7 +172,7 @@ def test_a_line_that_runs_through_a_label_is_drawn_below_it() -> None:
     made = flat(60)
     tree = Tree(made)
     places = levels.lay_out(tree)
-    drawn = list(parsed(diagrams.draw(made).svg))
+    drawn = list(parsed(diagrams.draw(made)))
     over = [
         (wire.id, id)
         for wire in wires(tree)

@@ -56,7 +56,7 @@ def test_any_chart_can_be_drawn_with_any_of_its_states_folded(definition: dict, 
         small = fold(made, folds, merged=True).outline
         tree = Tree(small, made)
         assert faults(tree, levels.lay_out(tree)) == []
-        ids = parsed(diagrams.draw(made, folds=folds).svg).keys()
+        ids = parsed(diagrams.draw(made, folds=folds)).keys()
         index = diagrams.index(made, folds=folds)
         assert {*index["states"].values(), *index["transitions"].values(), *index["marks"]} <= ids
         hidden = {state.name for state in made.states} - {state.name for state in small.states}
@@ -71,7 +71,7 @@ def test_every_line_of_a_chart_arrives(made: Outline) -> None:
 def test_two_hundred_states_take_a_fraction_of_the_work_that_is_allowed() -> None:
     made = large()
     assert len(made.states) >= 200
-    svg = diagrams.draw(made).svg
+    svg = diagrams.draw(made)
     assert graphviz_host().used < 1.5e9
     assert faults(Tree(made), places(made)) == []
     assert len([id for id in parsed(svg) if id.startswith("state-")]) == len(made.states)
@@ -79,9 +79,9 @@ def test_two_hundred_states_take_a_fraction_of_the_work_that_is_allowed() -> Non
 
 def test_the_top_level_of_two_hundred_states_is_small_and_little_work() -> None:
     made = large()
-    whole = diagrams.draw(made).svg
+    whole = diagrams.draw(made)
     work = graphviz_host().used
-    top = diagrams.draw(made, folds=diagrams.top_level(made)).svg
+    top = diagrams.draw(made, folds=diagrams.top_level(made))
     assert graphviz_host().used < work / 3
     assert len(top) < len(whole) / 8
 

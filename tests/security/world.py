@@ -204,7 +204,7 @@ def build(engine: Engine) -> None:
     furnish(engine)
     published = engine.publish(API_DOOR)
     row = Machine.objects.create(name="door", current=1)
-    drawn = {"drawing": diagrams.draw(outline(API_DOOR)).svg, "drawing_format": diagrams.DRAWING}
+    drawn = {"drawing": diagrams.draw(outline(API_DOOR)), "drawing_format": diagrams.DRAWING}
     row.versions.create(number=1, definition=API_DOOR, digest=published.digest, **drawn)
     engine.create("door", "front", {"serial": "D-1", "pin": "4711"})
     adopt_published({})

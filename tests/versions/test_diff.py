@@ -144,7 +144,7 @@ def test_diagrams_get_their_parts():
     assert "removed" in found.old_parts["transitions"].values()
     assert sorted(found.new_parts["transitions"].values()) == ["added", "changed", "changed"]
     drawn = diagrams.list_changed_parts(diagrams.index(new.outline), found.new_parts)
-    svg = diagrams.draw(new.outline).svg
+    svg = diagrams.draw(new.outline)
     assert sorted(drawn.values()) == ["added", "added", "changed", "changed"]
     assert all(f'"{id}"' in svg for id in drawn)
 

@@ -207,4 +207,4 @@ def _load_map(text: str) -> VersionView | tuple[str, ...]:
         found = outline(formats.load(text, format="sm"))
     except DefinitionError as error:
         return tuple(finding.message for finding in error.findings if finding.is_error)[:5]
-    return VersionView(found.id, 0, found, diagrams.draw(found).svg, diagrams.index(found), "")
+    return VersionView(found.id, 0, found, diagrams.draw(found), diagrams.index(found), "")

@@ -135,7 +135,7 @@ def _draw(compiled: CompiledDefinition, seen: str) -> dict[str, Any]:
 
 def _draw_once(digest: str, outline: Outline, folds: frozenset[str]) -> str:
     if digest not in _DRAWINGS:
-        svg = diagrams.draw(outline, folds=folds, merged=False).svg
+        svg = diagrams.draw(outline, folds=folds, merged=False)
         while len(_DRAWINGS) >= KEPT:
             del _DRAWINGS[next(iter(_DRAWINGS))]
         _DRAWINGS[digest] = svg

@@ -72,24 +72,18 @@ def _straight(start: Point, end: Point) -> tuple[Point, Point, Point]:
     return between(start, end, 1 / 3), between(start, end, 2 / 3), end
 
 
-def touching(tree: Tree, routes: Routes, boxes: Mapping[str, Box], curves: Mapping[str, Curve]) -> dict[str, Curve]:
+def touching(routes: Routes, boxes: Mapping[str, Box], curves: Mapping[str, Curve]) -> dict[str, Curve]:
     """Return the curves, each from the node it leaves and with its tip at the node it leads to; a line between a state
     and one inside of it stays inside."""
-    level, found = routes.homes, dict(curves)
-    names = {state_id(state.index): state.name for state in tree.outline.states if tree.is_cluster(state)}
-
-    def is_around(node: str, other: str) -> bool:
-        home = level.get(other)
-        return home is not None and node in names and names[node] in tree.ancestors(home)
-
+    found = dict(curves)
     for wire in routes.wires:
         if (curve := found.get(wire.id)) is None:
             continue
         head, tail = boxes.get(wire.head), boxes.get(wire.tail)
-        if head is not None and not is_around(wire.head, wire.tail):
+        if head is not None and not routes.is_around(wire.head, wire.tail):
             tip = _nearest(head, curve.tip)
             curve = _led_on(curve, tip) if math.dist(tip, curve.tip) > NEAR else curve
-        if tail is not None and not is_around(wire.tail, wire.head):
+        if tail is not None and not routes.is_around(wire.tail, wire.head):
             start = _nearest(tail, curve.points[0])
             if math.dist(start, curve.points[0]) > NEAR:
                 curve = replace(curve, points=(start, *_straight(start, curve.points[0]), *curve.points[1:]))

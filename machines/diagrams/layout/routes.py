@@ -179,6 +179,11 @@ class Routes:
             for piece in route.pieces:
                 self._levels.setdefault(piece.level, []).append(piece)
 
+    def is_around(self, node: str, other: str) -> bool:
+        """Tell whether a node is a state around another node."""
+        name, home = self._inside.get(node), self.homes.get(other)
+        return name is not None and home is not None and name in self._tree.ancestors(home)
+
     def pieces(self, level: Level) -> list[Piece]:
         return self._levels.get(level, [])
 

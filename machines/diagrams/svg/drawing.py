@@ -6,13 +6,12 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from machines.diagrams.layout import labels
 from machines.diagrams.layout.curves import Box
-from machines.diagrams.layout.dot import dot
 from machines.diagrams.layout.labels import drawable, state_name, transition_title
 from machines.diagrams.layout.levels import FUEL, lay_out
 from machines.diagrams.layout.routes import Wire
@@ -45,22 +44,9 @@ IN = 4.0  # how far a mark stands from the corner
 STYLESHEET = Path(__file__).parents[2] / "static" / "signalbox" / "admin" / "diagram.css"
 
 
-@dataclass(frozen=True)
-class Diagram:
-    """``svg`` starts at its ``<svg`` tag and can be put into a page as it is. ``outline``: what is drawn, folded where
-    the drawing is."""
-
-    svg: str
-    outline: Outline
-
-    @cached_property
-    def dot(self) -> str:
-        """Source for other tools, written when it is first read: pages need the SVG alone."""
-        return dot(self.outline)
-
-
-def draw(outline: Outline, *, folds: Collection[str] = (), full: bool = False, merged: bool = True) -> Diagram:
-    """Lay the machine out and draw it, each state named in ``folds`` with its inside folded away.
+def draw(outline: Outline, *, folds: Collection[str] = (), full: bool = False, merged: bool = True) -> str:
+    """Lay the machine out and draw it, each state named in ``folds`` with its inside folded away. The SVG starts at its
+    ``<svg`` tag and can be put into a page as it is.
 
     ``full``: guards and actions are written at the lines; otherwise lines have the event and signs for the rest.
     ``merged``: transitions between the same two states are one line, unless it is ``full``.
@@ -69,8 +55,7 @@ def draw(outline: Outline, *, folds: Collection[str] = (), full: bool = False, m
     """
     small = fold(outline, folds, merged=merged and not full)
     is_waited_for = bool(folds) or any(state.type == "group" for state in outline.states)  # others are kept
-    drawing = _Drawing(Tree(small.outline, outline, full=full), small, FOLDED_FUEL if is_waited_for else FUEL)
-    return Diagram(drawing.svg(), small.outline if folds else outline)
+    return _Drawing(Tree(small.outline, outline, full=full), small, FOLDED_FUEL if is_waited_for else FUEL).svg()
 
 
 class _Drawing:

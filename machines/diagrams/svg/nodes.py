@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from machines.diagrams.layout import labels
 from machines.diagrams.layout.curves import Box, Curve, Point
-from machines.diagrams.layout.dot import HISTORY, state_class
 from machines.diagrams.layout.labels import (
+    HISTORIES,
     Line,
     drawable,
     history_title,
@@ -45,7 +45,7 @@ def draw_history(parent: Element, state: StateOutline, box: Box) -> None:
     group = element(parent, "g", id=id, class_="node history", data_state=drawable(state.name))
     title(group, history_title(state))
     element(group, "circle", class_="plate", cx=box.x, cy=box.y, r=box.width / 2 - 0.5, **OUTLINED)
-    letters = HISTORY[state.history]
+    letters = HISTORIES[state.history]
     text(group, letters, box.x, box.y + 4, class_="name", text_anchor="middle", font_size=labels.SMALL + 1)
 
 
@@ -80,6 +80,14 @@ def state_group(parent: Element, state: StateOutline, tree: Tree, shape: str) ->
     )
     title(group, state_title(state))
     return group
+
+
+def state_class(state: StateOutline, tree: Tree) -> str:
+    around = tree.parent(state)
+    begins = state.name in (around.initial if around else (tree.outline.initial,))
+    words = ["state", *([state.type] if state.type not in ("atomic", "history") else [])]
+    words += ["region"] if tree.is_region(state) else ["initial"] if begins else []
+    return " ".join([*words, *(["folded"] if tree.is_folded(state) else [])])
 
 
 def head(

@@ -88,8 +88,9 @@ class Command(BaseCommand):
             raise CommandError(f"nothing was drawn: {submission.summary}")
         if submission.compiled is None:
             raise CommandError("nothing was drawn: there is no definition")
-        diagram = diagrams.draw(submission.compiled.outline, full=True)
-        text = diagrams.standalone(diagram.svg) if kind == "svg" else diagram.dot
+        outline = submission.compiled.outline
+        is_svg = kind == "svg"
+        text = diagrams.standalone(diagrams.draw(outline, full=True)) if is_svg else diagrams.dot(outline)
         if output is None:
             self.stdout.write(text, ending="")
         else:
