@@ -6,6 +6,7 @@ Types have JSON Schema's names, and ``any``.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from machines.engine import limits
@@ -33,7 +34,7 @@ def get_type(value: Any) -> str:
     return {int: "number", float: "number", str: "string", list: "array"}.get(type(value), "object")
 
 
-def is_of_type(type_name: str, types: tuple[str, ...]) -> bool:
+def is_of_type(type_name: str, types: Sequence[str]) -> bool:
     """Tell whether a value of the type may be stored in a field of the types."""
     if "any" in types or type_name in types:
         return True

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from machines.engine.limits import RESERVED_FIELDS
-
 from .functions import FUNCTIONS, Function
 from .source import Expression, ExpressionError, Node, Source, Use
 from .translator import FAILED, Translator
@@ -21,9 +19,11 @@ __all__ = [
     "Function",
     "Node",
     "Use",
+    "list_parts",
     "parse",
     "read",
     "references",
+    "walk",
 ]
 
 
@@ -55,29 +55,26 @@ def parse(text: str, names: Collection[str] | None = None, *, guard: bool = Fals
     return expression.tree
 
 
+def list_parts(node: Node) -> list[Node]:
+    """List the sub-expressions of a node."""
+    operator, *rest = node
+    if operator in ("obj", "cmp"):
+        first = [rest[0]] if operator == "cmp" else []
+        return first + [value for _, value in rest[len(first) :]]
+    if operator in ("data", "str", "num", "in"):
+        return []
+    return [part for part in rest if isinstance(part, list)]
+
+
+def walk(tree: Node) -> Iterator[Node]:
+    """Yield a node and all nodes inside it."""
+    yield tree
+    for part in list_parts(tree):
+        yield from walk(part)
+
+
 def references(tree: Node) -> set[str]:
     """Return the names a tree reads: data fields, and ``event``, ``now``, ``instance``, ``trigger`` where they
     occur."""
-    return set(_references(tree))
-
-
-def _references(tree: Node) -> Iterator[str]:
-    operator, *parts = tree
-    if operator == "data":
-        yield parts[0]
-    elif operator in RESERVED_FIELDS and not parts:
-        if operator in ("event", "now", "instance", "trigger"):
-            yield operator
-    elif operator == "because":
-        yield from _references(parts[1])
-    elif operator == "obj":
-        for _, value in parts:
-            yield from _references(value)
-    elif operator == "cmp":
-        yield from _references(parts[0])
-        for _, value in parts[1:]:
-            yield from _references(value)
-    elif operator not in ("num", "str", "in"):
-        for part in parts:
-            if isinstance(part, list):
-                yield from _references(part)
+    facts = ("event", "now", "instance", "trigger")
+    return {node[1] if node[0] == "data" else node[0] for node in walk(tree) if node[0] in ("data", *facts)}

@@ -10,11 +10,12 @@ from machines.engine import limits
 from machines.engine.definitions import render
 from machines.engine.definitions.findings import Path, quote
 from machines.engine.definitions.model import MISSING, Machine, State, Transition
+from machines.engine.expressions import walk
 from machines.engine.simulation import SimulatedStep
 
 from .findings import CHECKS, FOUND, PROVEN, UNDECIDED, VerificationFinding
 from .report import RESTLESS, Report, listens
-from .terms import list_fields, walk
+from .terms import list_fields
 from .usage import list_transitions
 from .walk import Edge, Node, simplify
 

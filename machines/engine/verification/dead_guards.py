@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from machines.engine.definitions.fields import get_type, is_of_type
 from machines.engine.definitions.model import MISSING, Machine, State, Transition
 
-from .terms import Node, Term, has_type, is_node, is_unsteady, list_links, read_operand, read_term
+from .terms import Node, Term, is_node, is_unsteady, list_links, read_operand, read_term
 from .usage import Usage
 
 
@@ -241,7 +242,8 @@ def _has(values: Iterable[Any], value: Any) -> bool:
 def _is_possible(found: _Range, types: Sequence[str]) -> bool:
     if found.only is not None:
         return any(
-            not _has(found.never, value) and _is_inside(found, value) and has_type(value, types) for value in found.only
+            not _has(found.never, value) and _is_inside(found, value) and is_of_type(get_type(value), types)
+            for value in found.only
         )
     if found.is_number:
         if "any" not in types and "integer" not in types and "number" not in types:

@@ -8,6 +8,7 @@ from typing import Any
 from machines.engine.definitions import render
 from machines.engine.definitions.findings import Path
 from machines.engine.definitions.model import Machine, Transition
+from machines.engine.definitions.outline import is_match
 from machines.engine.errors import SignalboxError
 from machines.engine.simulation import START, Simulator
 
@@ -147,8 +148,4 @@ class Report:
 
 
 def listens(transition: Transition, event: str) -> bool:
-    for one in transition.events:
-        stem = one.removesuffix(".*")
-        if one == "*" or event in (one, stem) or event.startswith(f"{stem}."):
-            return True
-    return False
+    return any(is_match(one, event) for one in transition.events)

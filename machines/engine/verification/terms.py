@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
+
+from machines.engine.expressions import list_parts, walk
 
 Node = list[Any]
 Term = tuple[str, ...]
@@ -59,30 +61,6 @@ def read_operand(operator: str, node: Any) -> tuple[Any, ...] | None:
     return read_literal(node) if is_list == (operator in ("in", "not in")) else None
 
 
-def list_parts(node: Node) -> list[Node]:
-    """List the nodes directly inside a node."""
-    match node:
-        case ["because", _, inner]:
-            return [inner]
-        case ["cmp", first, *links]:
-            return [first, *(link[1] for link in links)]
-        case ["obj", *pairs]:
-            return [pair[1] for pair in pairs]
-        case [("num" | "str" | "in" | "data" | "event"), *_]:
-            return []
-        case [("bin" | "call"), _, *inner]:
-            return [part for part in inner if is_node(part)]
-    return [part for part in node[1:] if is_node(part)]
-
-
-def walk(node: Any) -> Iterator[Node]:
-    """Yield a node and all nodes inside it."""
-    if is_node(node):
-        yield node
-        for part in list_parts(node):
-            yield from walk(part)
-
-
 def list_fields(node: Any) -> set[str]:
     """List the data fields that an expression reads."""
     return {found[1] for found in walk(node) if found[0] == "data"}
@@ -110,21 +88,3 @@ def list_conditions(node: Any) -> Iterator[Node]:
             yield from list_conditions(part)
     else:
         yield node
-
-
-def has_type(value: Any, types: Sequence[str]) -> bool:
-    """Tell whether a value has one of JSON Schema's types."""
-    if "any" in types:
-        return True
-    kinds: list[str] = ["null"] if value is None else []
-    if isinstance(value, bool):
-        kinds = ["boolean"]
-    elif isinstance(value, int | float):
-        kinds = ["number"] + (["integer"] if value == int(value) else [])
-    elif isinstance(value, str):
-        kinds = ["string"]
-    elif isinstance(value, list):
-        kinds = ["array"]
-    elif isinstance(value, dict):
-        kinds = ["object"]
-    return any(kind in types for kind in kinds)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from machines.engine.definitions.model import MISSING, Action, Machine, State, Transition, flatten_actions
+from machines.engine.definitions.outline import is_match
+from machines.engine.expressions import list_parts, walk
 
 from .terms import (
     TEXT_CALLS,
@@ -19,11 +21,9 @@ from .terms import (
     list_conditions,
     list_fields,
     list_links,
-    list_parts,
     read_literal,
     read_operand,
     read_term,
-    walk,
 )
 
 Place = tuple[str, ...]
@@ -220,7 +220,7 @@ class Usage:
             (tree, events) for _, tree, events in self.writes if tree is not None
         ]:
             for _, term in _list_term_nodes(tree):
-                if term[0] == "event" and len(term) > 1 and (not events or _matches(events, event)):
+                if term[0] == "event" and len(term) > 1 and (not events or any(is_match(one, event) for one in events)):
                     found[(f"event:{event}", *term[1:])] = None
         return list(found)
 
@@ -229,14 +229,6 @@ def _places(term: Term, events: tuple[str, ...]) -> list[Place]:
     if term[0] == "data":
         return [term]
     return [(f"event:{event}", *term[1:]) for event in events or ("*",)]
-
-
-def _matches(descriptors: Iterable[str], event: str) -> bool:
-    for one in descriptors:
-        stem = one.removesuffix(".*").removesuffix("*")
-        if one in ("*", event) or event == stem or event.startswith(f"{stem}."):
-            return True
-    return False
 
 
 def _list_term_nodes(tree: Any) -> list[tuple[Node, Term]]:

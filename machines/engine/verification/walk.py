@@ -13,11 +13,12 @@ from typing import Any
 
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import require_ok
+from machines.engine.definitions.fields import get_type, is_of_type
 from machines.engine.definitions.model import Field, Machine
 from machines.engine.limits import is_reserved_event
 from machines.engine.simulation import START, encode_program
 
-from .terms import Term, has_type
+from .terms import Term
 from .usage import Place, Usage
 
 TOGETHER = 20  # snapshots of one call
@@ -280,7 +281,7 @@ class Alphabet:
             found += [BY_TYPE[kind] for kind in types if kind != "null"]
         if None in constants or (declared and field is not None and not field.required and place[0] != "data"):
             found.append(ABSENT)
-        fits = [value for value in found if value is ABSENT or _is_field(value) or has_type(value, types)]
+        fits = [value for value in found if value is ABSENT or _is_field(value) or is_of_type(get_type(value), types)]
         return _distinct(fits or [_by_type(types)])
 
     def _guess(self, place: Place, types: Sequence[str]) -> Any:

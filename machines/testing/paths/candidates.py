@@ -10,8 +10,9 @@ from machines.engine.definitions import CompiledDefinition
 from machines.engine.definitions.model import MISSING, State
 from machines.engine.definitions.outline import is_match
 from machines.engine.definitions.reading.document import read_sound_machine
+from machines.engine.expressions import walk
 from machines.engine.limits import is_reserved_event
-from machines.engine.verification.terms import list_links, walk
+from machines.engine.verification.terms import list_links
 from machines.engine.verification.usage import Usage
 from machines.engine.verification.walk import FIELD, Alphabet
 from machines.testing.scenarios.document import When

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from machines.engine.definitions.model import Machine
 from machines.engine.definitions.outline import Compared
-from machines.engine.expressions import Node
+from machines.engine.expressions import Node, list_parts
 
 from .references import find_spots
-from .types import ARGUMENTS, NULL, NUMBERS, Inference, Types, list_parts
+from .types import ARGUMENTS, NULL, NUMBERS, Inference, Types
 
 DATA = ""
 """The key of data fields, beside descriptors of events."""

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from machines.engine.definitions.fields import SEARCHABLE
 from machines.engine.definitions.findings import Path, Report, quote
 from machines.engine.definitions.model import MISSING, Action, Field, Machine
-from machines.engine.expressions import Node
+from machines.engine.expressions import Node, list_parts
 
 from .references import find_spots
-from .types import list_parts
 
 HINT = "copy it whole into an encrypted field, an input or the data of an event; let a handler work with the value"
 PASSED = ("enqueue", "raise", "send", "emit", "log")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from machines.engine.definitions.fields import describe_types as declared_words
 from machines.engine.definitions.findings import Path, Report
 from machines.engine.definitions.model import Action, Machine, flatten_actions
-from machines.engine.expressions import FUNCTIONS, Node
+from machines.engine.expressions import FUNCTIONS, Node, list_parts
 
 from .references import Payloads, PayloadTypes, find_spots
 
@@ -178,17 +178,6 @@ def _never_equal(left: Types, right: Types) -> bool:
     if left is None or right is None or NULL in (left, right):
         return False
     return is_impossible(left - NULL, right - NULL | (NUMBERS if right & NUMBERS else frozenset()))
-
-
-def list_parts(node: Node) -> list[Node]:
-    """Return the sub-expressions of a node."""
-    operator, *rest = node
-    if operator in ("obj", "cmp"):
-        first = [rest[0]] if operator == "cmp" else []
-        return first + [value for _, value in rest[len(first) :]]
-    if operator in ("data", "str", "num", "in"):
-        return []
-    return [part for part in rest if isinstance(part, list)]
 
 
 def review(machine: Machine, report: Report) -> None:
