@@ -14,20 +14,21 @@ from .keys import Key
 
 
 @dataclass(frozen=True, slots=True)
-class LockKeys:
-    """The keys of one lock."""
+class Root:
+    """The beginning that all keys of one pattern share."""
 
     root: str
+
+
+class LockKeys(Root):
+    """The keys of one lock."""
 
     holder = Key(":holder", "string with PX: the token of the holder, as in redis-py's own Lock")
     last = Key(":last", "hash with PX: the last holder: fence (which only grows), token, owner, since and until (ms)")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordKeys:
+class RecordKeys(Root):
     """The keys of one collection of records."""
-
-    root: str
 
     last = Key(":last", "string: the highest generation of any deleted or expired record; it only grows")
 
@@ -36,11 +37,8 @@ class RecordKeys:
         return f"{self.root}:r:{key}"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionKeys:
+class SessionKeys(Root):
     """The keys of one part of a container of sessions."""
-
-    root: str
 
     def one(self, handle: str) -> str:
         """string with PX: one session: a line of numbers and the SHA-256 of its secret, then subject and state."""
@@ -51,11 +49,8 @@ class SessionKeys:
         return f"{self.root}:of:{subject}"
 
 
-@dataclass(frozen=True, slots=True)
-class IdsKeys:
+class IdsKeys(Root):
     """The keys of one generator of ids."""
-
-    root: str
 
     nodes = Key(":nodes", "zset: node number by the ms at which its ranges end; it stays when the holder changes")
     holders = Key(":holders", "hash: node number -> token of its holder")
@@ -65,20 +60,14 @@ class IdsKeys:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class BlockKeys:
+class BlockKeys(Root):
     """The key of one sequence of whole numbers."""
-
-    root: str
 
     next = Key(":next", "string: the first number that was not handed out")
 
 
-@dataclass(frozen=True, slots=True)
-class BufferKeys:
+class BufferKeys(Root):
     """The keys of one part of a write buffer."""
-
-    root: str
 
     pending = Key(":pending", "zset: entities by the ms of their first write that is in no batch")
     claims = Key(":claims", "zset: batches by the ms from which they may be claimed again")
@@ -95,11 +84,8 @@ class BufferKeys:
         return f"{self.root}:b:{id}"
 
 
-@dataclass(frozen=True, slots=True)
-class DistinctKeys:
+class DistinctKeys(Root):
     """The keys of one count of unique members. ``day``: since 1970-01-01, UTC."""
-
-    root: str
 
     def set(self, day: int, part: str) -> str:
         """set with PX: the members of that day, while they are few."""
@@ -110,11 +96,8 @@ class DistinctKeys:
         return f"{self.root}:sketch:{day}:{part}"
 
 
-@dataclass(frozen=True, slots=True)
-class BoardKeys:
+class BoardKeys(Root):
     """The keys of one scoreboard."""
-
-    root: str
 
     def scores(self, period: str) -> str:
         """zset, with PX if the board has periods: members by score; `period` is its number since 1970, or "all"."""
@@ -126,39 +109,27 @@ class BoardKeys:
     span = Key(":span", "zset: the union of several periods, within one call")
 
 
-@dataclass(frozen=True, slots=True)
-class StreamKeys:
+class StreamKeys(Root):
     """The keys of one stream. A partition of a machine has its log at the same place below its own root."""
-
-    root: str
 
     log = Key(":log", "stream, capped: messages, each one field `body` (JSON); the groups of readers are part of it")
     dead = Key(":dead", "stream, capped: dead messages (delivered too often), each with its group")
 
 
-@dataclass(frozen=True, slots=True)
-class TopicKeys:
+class TopicKeys(Root):
     """The channel of one topic."""
-
-    root: str
 
     channel = Key(":channel", "channel of publish/subscribe, sharded: messages (JSON) for current subscribers")
 
 
-@dataclass(frozen=True, slots=True)
-class PaceKeys:
+class PaceKeys(Root):
     """The key of one rate limit. It is the only key, so the limited subject is inside the tag too."""
-
-    root: str
 
     run = Key("", "string with PX: how far a subject of the limit is ahead of its rate")
 
 
-@dataclass(frozen=True, slots=True)
-class WindowKeys:
+class WindowKeys(Root):
     """The key of one limit in a fixed window."""
-
-    root: str
 
     count = Key("", "string with PX: number of calls of a subject in the current window")
 

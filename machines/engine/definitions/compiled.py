@@ -169,12 +169,13 @@ def _compile(
 def rebuild(kind: type[Record], values: Mapping[str, Any]) -> Record:
     """Rebuild a frozen record from what ``asdict`` wrote. ``kind``: a dataclass of texts, numbers, JSON (``Any``),
     other such classes, lists and tuples of them, and objects by name."""
-    hints = _read_hints(cast(Any, kind))
+    hints = read_hints(cast(Any, kind))
     return kind(**{name: _rebuild_value(hints[name], value) for name, value in values.items()})
 
 
 @cache
-def _read_hints(kind: Any) -> dict[str, Any]:
+def read_hints(kind: Any) -> dict[str, Any]:
+    """Return name -> annotation of the fields of a dataclass."""
     found = get_type_hints(kind)
     return {field.name: found[field.name] for field in fields(kind)}
 

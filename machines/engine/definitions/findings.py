@@ -8,8 +8,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from machines.engine.records import PlainRecord
 
 if TYPE_CHECKING:
     from .model import Machine
@@ -18,7 +20,7 @@ Severity = Literal["error", "warning"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(PlainRecord):
     """One error (stops publishing) or warning of a definition.
 
     ``path`` is its place: ``states.Waiting.on.entitle[0].target``, or ``line 3, column 7`` for a text that cannot be
@@ -35,10 +37,6 @@ class Finding:
     def is_error(self) -> bool:
         """Tell whether it stops publishing."""
         return self.severity == "error"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON-able data."""
-        return asdict(self)
 
     def __str__(self) -> str:
         hint = f"; {self.hint}" if self.hint else ""

@@ -182,35 +182,34 @@ def _read_json(row: Row, name: str) -> Any:
     return json.loads(text) if text else None
 
 
+def _make_text_reader(name: str) -> Callable[[Row], Any]:
+    return lambda row: row.get(name) or ""
+
+
+def _make_time_reader(*names: str) -> Callable[[Row], Any]:
+    """Make a reader of the first of some times that the hash has."""
+    return lambda row: next((read_whole(row[name]) for name in names if row.get(name)), 0)
+
+
+_TEXTS = ("instance", "invoke", "token", "worker", "error", "kind", "trace", "group", "unique", "batch", "traceparent")
+
 _FIELDS: Mapping[str, Callable[[Row], Any]] = {
+    **{name: _make_text_reader(name) for name in _TEXTS},
+    **{name: _make_time_reader(name) for name in ("deadline", "taken", "finished", "handled")},
     "queue": lambda row: row["queue"],
     "src": lambda row: row["src"],
-    "instance": lambda row: row.get("instance") or "",
-    "invoke": lambda row: row.get("invoke") or "",
     "input": lambda row: _read_json(row, "input"),
     "attempt": lambda row: int(row.get("attempt") or 0),
     "attempts": lambda row: int(row.get("attempts") or limits.DEFAULT_ATTEMPTS),
-    "token": lambda row: row.get("token") or "",
-    "lease_until": lambda row: _read_time(row.get("until")),
+    "lease_until": _make_time_reader("until"),
     "lease": lambda row: int(row.get("lease") or limits.DEFAULT_LEASE),
     "created": lambda row: _read_time(row["created"]),
     "place": lambda row: row["place"],
-    "worker": lambda row: row.get("worker") or "",
-    "error": lambda row: row.get("error") or "",
-    "kind": lambda row: row.get("kind") or "",
-    "trace": lambda row: row.get("trace") or "",
     "priority": lambda row: _read_int(row.get("priority"), limits.DEFAULT_PRIORITY),
-    "group": lambda row: row.get("group") or "",
     "weight": lambda row: float(row.get("weight") or 1),
-    "unique": lambda row: row.get("unique") or "",
-    "batch": lambda row: row.get("batch") or "",
     "timeout": lambda row: int(row.get("timeout") or 0),
-    "deadline": lambda row: _read_time(row.get("deadline")),
-    "due": lambda row: _read_time(row.get("due")) or _read_time(row["created"]),
-    "started": lambda row: _read_time(row.get("started")) or _read_time(row.get("taken")),
-    "taken": lambda row: _read_time(row.get("taken")),
-    "finished": lambda row: _read_time(row.get("finished")),
-    "handled": lambda row: _read_time(row.get("handled")),
+    "due": _make_time_reader("due", "created"),
+    "started": _make_time_reader("started", "taken"),
     "instance_is": lambda row: "",
     "instance_state": lambda row: (),
     "backoff": lambda row: _read_int(row.get("backoff"), limits.DEFAULT_BACKOFF),
@@ -218,7 +217,6 @@ _FIELDS: Mapping[str, Callable[[Row], Any]] = {
     "stop": lambda row: tuple((row.get("stop") or "").split()),
     "progress": lambda row: _read_json(row, "progress"),
     "log": lambda row: tuple(_read_json(row, "log") or ()),
-    "traceparent": lambda row: row.get("traceparent") or "",
 }
 
 
@@ -238,7 +236,7 @@ _FIELDS_OF_TAKEN: Mapping[str, Callable[[Row], Any]] = {
     "taken": lambda row: row[_LEASE][0],
     "worker": lambda row: row[_LEASE][1],
     "lease_until": lambda row: read_whole(row[_LEASE][3]),
-    "started": lambda row: _read_time(row.get("started")) or _read_time(row.get("taken")) or row[_LEASE][0],
+    "started": lambda row: _FIELDS["started"](row) or row[_LEASE][0],
     "deadline": _deadline,
     "data": _data,
 }

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from machines.engine import arguments, limits
 from machines.engine.errors import BadInput
+from machines.engine.records import PlainRecord
 
 
-class LazyRecord:
+class LazyRecord(PlainRecord):
     """A record whose fields are decoded when they are first read: decoding all of them costs more than the rest of
     taking a job. ``_lazy`` holds the decoder of each field by name, and the source they read. ``traceparent``: the
     trace of a job (``tracing``), which is no part of the record."""
@@ -98,13 +99,9 @@ class Job(LazyRecord):
         """Return an idempotency key for what the handler does outside: the same for every attempt of this job."""
         return f"{self.machine}:{self.id}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON-able data."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
-class JobBatch:
+class JobBatch(PlainRecord):
     """A set of jobs that are counted together: ``total`` = ``open`` + ``done`` + ``failed``. Dead, purged and withdrawn
     jobs have failed. ``added``: those that are stored; less than ``total`` while a call adds them, or after it was
     killed. ``ended``: when none was open at first, 0 before. ``error``: why a callback could not be enqueued."""
@@ -121,20 +118,16 @@ class JobBatch:
     ended: int = 0
     error: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON-able data."""
-        return asdict(self)
-
 
 class Taken(list[Job]):
     """The jobs of one ``take``. ``hint`` says why they are fewer than asked for: "" (there are no more), "paused",
     "busy" (the concurrency limit is reached) or "rate"; then ``wait`` is the ms until the rate allows one more.
     ``emptied``: the partitions that had fewer than were asked of them."""
 
-    def __init__(self, jobs: Iterable[Job] = (), *, hint: str = "", wait: int | None = None) -> None:
+    def __init__(self, jobs: Iterable[Job] = ()) -> None:
         super().__init__(jobs)
-        self.hint = hint
-        self.wait = wait
+        self.hint = ""
+        self.wait: int | None = None
         self.emptied: set[int] = set()
 
 
@@ -201,7 +194,7 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueStats:
+class QueueStats(PlainRecord):
     """One queue of a machine at one moment.
 
     ``depth``: jobs in each place, where "dead" needs a person and "handled" does not; ``oldest``: since when the
@@ -235,13 +228,9 @@ class QueueStats:
     held: int = 0
     missing: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON-able data."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
-class WorkerInfo:
+class WorkerInfo(PlainRecord):
     """A worker's heartbeat. ``in_hand``: jobs it holds now; ``seen``: its last heartbeat.
 
     ``status``: "working", "blocked" (a coroutine keeps its event loop from answering: it takes no jobs for that),
@@ -283,10 +272,6 @@ class WorkerInfo:
             lacking=lacking,
             hanging={queue: names for queue, names in self.hanging.items() if queue.partition("/")[0] in machines},
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON-able data."""
-        return asdict(self)
 
 
 def describe_lacking(lacking: Mapping[str, Iterable[str]]) -> str:

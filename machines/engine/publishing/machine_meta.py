@@ -3,6 +3,7 @@ fields."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -66,8 +67,10 @@ class GrowthReader:
     def read(self) -> None:
         """Read all growths now. One round trip."""
         self._until = time.monotonic() + FRESH
+        held: Mapping[Any, Any] = {}
         try:
-            held = self._read_hash()
+            with contextlib.suppress(NotPermitted):  # an account for some machines only: as if none grew
+                held = self._caller.command("HGETALL", self._keys.growth)
         except EngineUnavailable:
             if not self._caller.spread:
                 raise
@@ -77,13 +80,6 @@ class GrowthReader:
         for name in before.keys() | found.keys():
             if before.get(name) != found.get(name):
                 self._changed(name)
-
-    def _read_hash(self) -> dict[str, str]:
-        try:
-            held = self._caller.command("HGETALL", self._keys.growth)
-        except NotPermitted:  # an account for some machines only: as if none grew; calls are sent on all the same
-            return {}
-        return held if isinstance(held, dict) else dict(zip(held[::2], held[1::2], strict=True))
 
 
 POLICY_FIELDS = ("turn", "current", "rollout", "pin", "withdrawn")

@@ -11,13 +11,13 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import ceil, isfinite, sqrt
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from machines.engine.errors import BadInput
-from machines.engine.records import Instance
+from machines.engine.records import Instance, PlainRecord
 
 GROWTH = 4  # times as many rows as the time before
 
@@ -55,17 +55,13 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(PlainRecord):
     """A current problem of an instance. ``cause``: a dead job's id, or the key of a timer whose step failed; its
     ``kind`` is then "timer". ``text`` is cut to 200 bytes."""
 
     cause: str
     kind: str
     text: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON-able data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

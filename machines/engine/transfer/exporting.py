@@ -200,7 +200,7 @@ def read_settings(caller: Caller, partitions: Sequence[Partition]) -> dict[str, 
     rules = {}
     for queue in queues:
         keys = [key for p in partitions for key in (p.rules(queue), p.limits(queue))]
-        rows = [_as_dict(row) for row in caller.commands([(key, ("HGETALL", key)) for key in keys])]
+        rows = caller.commands([(key, ("HGETALL", key)) for key in keys])
         found = _merge_rules(rows[::2])
         if groups := {group: json.loads(text) for row in rows[1::2] for group, text in row.items()}:
             found["groups"] = groups
@@ -221,12 +221,6 @@ def _merge_rules(rows: Sequence[dict[str, str]]) -> dict[str, Any]:
     if all("rate" in row for row in rows):
         found["rate"] = rate and list(rate) if (rate := QueueRate.decode(rows[0]["rate"], len(rows))) else None
     return found
-
-
-def _as_dict(row: Any) -> dict[str, str]:
-    return {
-        str(k): str(v) for k, v in (row.items() if isinstance(row, dict) else zip(row[::2], row[1::2], strict=True))
-    }
 
 
 def _digest(kind: str, id: str) -> int:

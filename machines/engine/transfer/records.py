@@ -13,7 +13,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -52,15 +52,7 @@ class TransferHeader:
     format: int = FORMAT
 
     def as_line(self) -> dict[str, Any]:
-        return {
-            "kind": "header",
-            "name": NAME,
-            "format": self.format,
-            "machine": self.machine,
-            "transfer": self.transfer,
-            "partitions": self.partitions,
-            "created": self.created,
-        }
+        return {"kind": "header", "name": NAME, **asdict(self)}
 
     @classmethod
     def read(cls, path: Path, line: dict[str, Any]) -> Self:

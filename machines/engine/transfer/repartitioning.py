@@ -431,10 +431,8 @@ class Repartition:
 def rescue_all(client: Client, keys: Keys) -> int:
     """Bring into force what killed runs of all machines have left between two partitions; return how many instances."""
     caller = Caller(client, keys.prefix)
-    growing = caller.command("HGETALL", keys.growth)
-    pairs = growing.items() if isinstance(growing, dict) else zip(growing[::2], growing[1::2], strict=True)
     count = 0
-    for machine, text in pairs:
+    for machine, text in caller.command("HGETALL", keys.growth).items():
         growth = Growth.read(str(text))
         if growth.under_way:
             count += Repartition(client, keys, str(machine), growth.after).rescue()

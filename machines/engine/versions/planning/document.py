@@ -4,12 +4,15 @@ have one code for each kind, which never changes once published (docs/versions.m
 from __future__ import annotations
 
 import re
+import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from itertools import repeat
+from typing import Any, Literal, Union, get_args, get_origin
 
 from machines.engine import limits
 from machines.engine.definitions import Finding, render
+from machines.engine.definitions.compiled import read_hints
 from machines.engine.definitions.durations import HINT, parse_duration
 
 from .values import compile_value
@@ -17,7 +20,7 @@ from .values import compile_value
 WARNINGS = frozenset(["SB607", "SB608", "SB609"])
 MOST_ENTRIES = 5000  # of one map
 MOST_SOURCES = 1000
-MOST_LETTERS = 100_000  # of what explains a plan
+MOST_LETTERS = 100_000  # of one text
 FORMAT = 1
 _DIGEST = re.compile(r"[0-9a-f]{12}")
 Path = tuple[str | int, ...]
@@ -30,188 +33,135 @@ def make_plan_finding(code: str, path: str, message: str, hint: str = "") -> Fin
     return Finding(code, path, message, hint, "warning" if code in WARNINGS else "error")
 
 
-def check_document(found: Any) -> list[Finding]:
-    """Return a finding for each fault of the JSON of a plan; empty for a sound one."""
-    faults = list(_check_plan(found))
+def check_document(kind: type, found: Any) -> list[Finding]:
+    """Return a finding for each fault of the JSON of a plan; empty for a sound one. ``kind``: the record that it
+    becomes, whose annotations say what each of its parts is."""
+    faults = [*_check(kind, found, ()), *(_check_whole(found) if isinstance(found, Mapping) else ())]
     return [make_plan_finding("SB600", render(path), message) for path, message in faults[:500]]
 
 
-def _check_plan(found: Any) -> Iterator[Fault]:
-    if not isinstance(found, Mapping):
-        yield (), f"expected an object, found {type(found).__name__}"
-        return
-    yield from _check_object(found, (), _PLAN, _OPTIONAL)
+def _check_whole(found: Mapping[str, Any]) -> Iterator[Fault]:
     if found.get("format") != FORMAT:
         yield ("format",), f"expected {FORMAT}, found {found.get('format')!r}"
-    options = found.get("options")
+    options, sources = found.get("options"), found.get("sources")
     if isinstance(options, Mapping):
         yield from ((_locate(name), message) for name, message, _ in check_options(found.get("unmapped"), options))
-        known = ("timers", "removed", "suspended", "actions", "keep_undo")
+        known = {one.name for one in fields(PlanOptions)}
         yield from ((("options", str(name)), "no such option") for name in options if name not in known)
-    sources = found.get("sources")
-    if isinstance(sources, list) and not found.get("inverse_of"):
-        for index, source in enumerate(sources):
-            if isinstance(source, Mapping) and source.get("to") != found.get("to"):
-                yield ("sources", index, "to"), "expected the version that the plan leads to"
+    for index, source in enumerate(sources if isinstance(sources, list) else ()):
+        if not isinstance(source, Mapping):
+            continue
+        if source.get("to") != found.get("to") and not found.get("inverse_of"):
+            yield ("sources", index, "to"), "expected the version that the plan leads to"
+        back = source.get("back")
+        if isinstance(back, Mapping) and [back.get(key) for key in _ENDS] != [source.get(key) for key in _TURNED]:
+            yield ("sources", index, "back"), "expected the same versions, the other way round"
 
 
 def _locate(option: str) -> Path:
     return (option,) if option == "unmapped" else ("options", option)
 
 
-def _check_object(
-    found: Mapping[str, Any], path: Path, needed: dict[str, Check], optional: dict[str, Check]
-) -> Iterator[Fault]:
-    for key, check in (needed | optional).items():
-        if key in found:
-            yield from check(found[key], (*path, key))
-        elif key in needed:
-            yield (*path, key), f'"{key}" is missing'
-    for key in found:
-        if key not in needed and key not in optional:
-            yield (*path, str(key)), "no such key"
+def _check(hint: Any, value: Any, path: Path) -> Iterator[Fault]:
+    """Check that a part of a plan is what an annotation says: a record, a list, an object by name, a text, a number."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        yield from _check(inner[0], value, path)
+    elif is_dataclass(hint):
+        yield from _check_record(hint, value, path)
+    elif origin is tuple:
+        several = inner[-1] is ...
+        if not isinstance(value, list) or (len(value) > MOST_ENTRIES if several else len(value) != len(inner)):
+            yield path, f"expected a list of {f'at most {MOST_ENTRIES}' if several else len(inner)} entries"
+            return
+        hints = repeat(inner[0]) if several else inner
+        for index, (one, part) in enumerate(zip(hints, value, strict=False)):
+            yield from _check(one, part, (*path, index))
+    elif origin is dict:
+        if not isinstance(value, Mapping) or len(value) > MOST_ENTRIES:
+            yield path, f"expected an object of at most {MOST_ENTRIES} entries"
+            return
+        for name, part in value.items():
+            if not name or not _is_text(name):
+                yield (*path, str(name)), "expected a name"
+            yield from _check(inner[1], part, (*path, str(name)))
+    elif (hint is str or get_origin(hint) is Literal) and not _is_text(value):
+        yield path, "expected text without NUL and halves of surrogate pairs"
+    elif hint in (int, float) and (
+        isinstance(value, bool) or not isinstance(value, int if hint is int else int | float)
+    ):
+        yield path, "expected a number"
 
 
-def _version(value: Any, path: Path) -> Iterator[Fault]:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
+def _check_record(kind: Any, value: Any, path: Path) -> Iterator[Fault]:
+    if not isinstance(value, Mapping):
+        yield path, f"expected an object, found {type(value).__name__}"
+        return
+    hints = {name: hint for name, hint in read_hints(kind).items() if name != "back" or "back" not in path}
+    for name, hint in hints.items():
+        if name in value:
+            below = (*path, name)
+            faults = list(_check(hint, value[name], below))
+            yield from faults or (_RULES[name](value[name], below) if name in _RULES else ())
+        elif name not in _OPTIONAL:
+            yield (*path, name), f'"{name}" is missing'
+    yield from (((*path, str(name)), "no such key") for name in value if name not in hints and name not in _BESIDE)
+
+
+def _is_text(value: Any) -> bool:
+    """Tell whether databases and pages take it: no NUL, no half of a surrogate pair."""
+    if not isinstance(value, str) or len(value) > MOST_LETTERS or "\0" in value:
+        return False
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _check_version(value: Any, path: Path) -> Iterator[Fault]:
+    if not 1 <= value <= 10**9:
         yield path, "expected the number of a version"
 
 
-def _digest(value: Any, path: Path) -> Iterator[Fault]:
-    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
+def _check_digest(value: Any, path: Path) -> Iterator[Fault]:
+    if not _DIGEST.fullmatch(value):
         yield path, "expected 12 hexadecimal digits"
 
 
-def _digest_or_empty(value: Any, path: Path) -> Iterator[Fault]:
-    if value != "":
-        yield from _digest(value, path)
-
-
-def _machine(value: Any, path: Path) -> Iterator[Fault]:
+def _check_machine(value: Any, path: Path) -> Iterator[Fault]:
     why = limits.check_machine_name(value)
     if why is not None:
         yield path, f"the machine's name {why}"
 
 
-def _is_text(value: Any, most: int = 2000) -> bool:
-    """Tell whether databases and pages take it: no NUL, no half of a surrogate pair."""
-    if not isinstance(value, str) or len(value) > most or "\0" in value:
-        return False
-    return not any("\ud800" <= letter <= "\udfff" for letter in value)
+def _check_places(value: Any, path: Path) -> Iterator[Fault]:
+    yield from (((*path, name), "expected 1 to 100 states") for name, to in value.items() if not 1 <= len(to) <= 100)
 
 
-def _text(value: Any, path: Path) -> Iterator[Fault]:
-    if not _is_text(value):
-        yield path, "expected text without NUL and halves of surrogate pairs"
+def _check_expressions(value: Any, path: Path) -> Iterator[Fault]:
+    for name, one in value.items():
+        yield from (((*path, name), message) for message, _ in compile_value(one).faults)
 
 
-def _name(value: Any, path: Path) -> Iterator[Fault]:
-    if not value or not _is_text(value, 500):
-        yield path, "expected a name"
+def _check_sources(value: Any, path: Path) -> Iterator[Fault]:
+    if not 1 <= len(value) <= MOST_SOURCES:
+        yield path, f"expected 1 to {MOST_SOURCES} sources"
 
 
-def _anything(value: Any, path: Path) -> Iterator[Fault]:
-    yield from ()
-
-
-def _object(value: Any, path: Path) -> Iterator[Fault]:
-    if not isinstance(value, Mapping):
-        yield path, "expected an object"
-
-
-def _list_of(check: Check, least: int = 0, most: int = MOST_ENTRIES) -> Check:
-    def run(value: Any, path: Path) -> Iterator[Fault]:
-        if not isinstance(value, list) or not least <= len(value) <= most:
-            yield path, f"expected a list of {least} to {most} entries"
-            return
-        for index, one in enumerate(value):
-            yield from check(one, (*path, index))
-
-    return run
-
-
-def _map_of(check: Check) -> Check:
-    def run(value: Any, path: Path) -> Iterator[Fault]:
-        if not isinstance(value, Mapping) or len(value) > MOST_ENTRIES:
-            yield path, f"expected an object of at most {MOST_ENTRIES} entries"
-            return
-        for key, one in value.items():
-            yield from _name(key, (*path, str(key)))
-            yield from check(one, (*path, str(key)))
-
-    return run
-
-
-def _expression(value: Any, path: Path) -> Iterator[Fault]:
-    yield from ((path, message) for message, _ in compile_value(value).faults)
-
-
-def _suggestion(value: Any, path: Path) -> Iterator[Fault]:
-    kinds = [type(one) for one in value] if isinstance(value, list) else []
-    if kinds not in ([str, str, float, str], [str, str, int, str]) or not all(
-        _is_text(one, MOST_LETTERS) for one in value if isinstance(one, str)
-    ):
-        yield path, "expected a state, a state, a score and a reason"
-
-
-def _finding(value: Any, path: Path) -> Iterator[Fault]:
-    keys = ("code", "path", "message", "hint", "severity")
-    if (
-        not isinstance(value, Mapping)
-        or set(value) != set(keys)
-        or not all(_is_text(value[key], MOST_LETTERS) for key in keys)
-    ):
-        yield path, f"expected an object of {', '.join(keys)}"
-
-
-def _source(value: Any, path: Path) -> Iterator[Fault]:
-    if not isinstance(value, Mapping):
-        yield path, "expected an object"
-        return
-    yield from _check_object(value, path, _SOURCE, {"back": _back})
-    back = value.get("back")
-    if isinstance(back, Mapping) and [back.get(key) for key in _ENDS] != [value.get(key) for key in _TURNED]:
-        yield (*path, "back"), "expected the same versions, the other way round"
-
-
-def _back(value: Any, path: Path) -> Iterator[Fault]:
-    if isinstance(value, Mapping):
-        yield from _check_object(value, path, _SOURCE, {})
-    else:
-        yield path, "expected an object"
-
-
+_NUMBERS = {int: (int,), float: (int, float)}
 _ENDS = ("version", "digest", "to", "to_digest")
 _TURNED = ("to", "to_digest", "version", "digest")
-_NAMES = _list_of(_name)
-_SOURCE: dict[str, Check] = {
-    "version": _version,
-    "digest": _digest,
-    "to": _version,
-    "to_digest": _digest,
-    "states": _map_of(_list_of(_name, 1, 100)),
-    "unmapped_states": _NAMES,
-    "reasons": _map_of(_text),
-    "suggestions": _list_of(_suggestion),
-    "data": _map_of(_expression),
-    "fields": _map_of(_name),
-    "added": _NAMES,
-    "removed": _NAMES,
-    "timers": _map_of(_list_of(_name, 2, 2)),
-    "invokes": _map_of(_name),
-    "histories": _map_of(_name),
+_OPTIONAL = frozenset(["back", "findings", "inverse_of"])
+_BESIDE = frozenset(["format", "id"])
+"""Keys of a plan that no field of its record holds."""
+_RULES: dict[str, Check] = {
+    "version": _check_version,
+    "to": _check_version,
+    "digest": _check_digest,
+    "to_digest": _check_digest,
+    "machine": _check_machine,
+    "states": _check_places,
+    "data": _check_expressions,
+    "sources": _check_sources,
 }
-_PLAN: dict[str, Check] = {
-    "format": _anything,
-    "machine": _machine,
-    "to": _version,
-    "unmapped": _anything,
-    "options": _object,
-    "sources": _list_of(_source, 1, MOST_SOURCES),
-}
-_OPTIONAL: dict[str, Check] = {
-    "id": _digest, "inverse_of": _digest_or_empty, "findings": _list_of(_finding)
-}  # fmt: skip
+"""What a field has to fulfil beside its annotation."""
 
 
 UNMAPPED = ("refuse", "keep", "suspend")

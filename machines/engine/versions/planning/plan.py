@@ -137,7 +137,7 @@ class MigrationPlan:
     def from_dict(cls, found: Mapping[str, Any]) -> MigrationPlan:
         """Restore what ``as_dict`` returned. Nothing of it is trusted: raises PlanError (SB600) with a finding for each
         fault. ``Engine.check_plan`` compares it with the published versions."""
-        findings = check_document(found)
+        findings = check_document(cls, found)
         if findings:
             raise PlanError("this is not a plan", findings)
         held = {one.name: found[one.name] for one in fields(cls) if one.name in found}

@@ -81,7 +81,7 @@ class FigureReader:
         fresh, cursor = 0, "0"
         while True:
             cursor, found = self._caller.command("ZSCAN", partition.state(state), cursor, "COUNT", TOGETHER)
-            ids = _read_members(found)
+            ids = [str(id) for id, _ in found]
             for start in range(0, len(ids), TOGETHER):
                 fresh += self._count(partition, "count", ids[start : start + TOGETHER])[0]
             if int(cursor) == 0:
@@ -90,14 +90,6 @@ class FigureReader:
     def _count(self, partition: Partition, action: str, ids: Sequence[str]) -> tuple[int, bool]:
         reply = require_ok("sb_version_count", self._caller.call("sb_version_count", partition.root, action, *ids))
         return int(reply[1]), str(reply[2]) == "1"
-
-
-def _read_members(found: Any) -> list[str]:
-    """Return the members of a ZSCAN's page, which a client may have paired with their scores."""
-    items = list(found.items() if isinstance(found, dict) else found)
-    if items and isinstance(items[0], list | tuple):
-        return [str(item[0]) for item in items]
-    return [str(item) for item in items[::2]]
 
 
 def _find_role(number: int, policy: PolicyTexts) -> str:

@@ -9,12 +9,13 @@ from typing import Any, Self
 
 from machines.engine.errors import BadInput
 from machines.engine.publishing.machine_meta import PolicyTexts
+from machines.engine.records import PlainRecord
 
 HUNDREDTHS = 100  # of a percent, in which a share is stored
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(PlainRecord):
     """When a roll-out stops by itself.
 
     The rates of the new version since the latest change of its percentage are compared with those of the base version:
@@ -28,10 +29,6 @@ class Guard:
     dead: bool = True
     minimum: int = 50
     least: int = 5
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the settings as plain JSON-able data."""
-        return asdict(self)
 
     @classmethod
     def read(cls, given: Mapping[str, Any] | bool | Guard | None) -> Guard | None:
@@ -79,7 +76,7 @@ def _fits(name: str, value: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempts:
+class Attempts(PlainRecord):
     """What was tried in a version: ``tried`` steps, of them ``refused``; and jobs that ended ``dead``."""
 
     tried: int = 0
@@ -94,10 +91,6 @@ class Attempts:
             max(0, self.dead - before.dead),
         )
 
-    def as_dict(self) -> dict[str, int]:
-        """Return the record as plain JSON-able data."""
-        return asdict(self)
-
     @classmethod
     def read(cls, seen: Any) -> Self:
         """Read what ``as_dict`` returned."""
@@ -105,7 +98,7 @@ class Attempts:
 
 
 @dataclass(frozen=True, slots=True)
-class Rollout:
+class Rollout(PlainRecord):
     """A version that a share of the new instances gets. ``base``: the version that all others get; ``since``,
     ``changed``: ms of its beginning, and of the latest change of its percentage, which ``actor`` and ``reason`` are of.
 
@@ -134,10 +127,6 @@ class Rollout:
     def under_way(self) -> bool:
         """Tell whether new instances get the version."""
         return self.stopped is None and self.percent > 0
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON-able data."""
-        return asdict(self)
 
     @classmethod
     def read(cls, machine: str, policy: PolicyTexts) -> Self | None:
@@ -223,7 +212,7 @@ class StateTime:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionFigures:
+class VersionFigures(PlainRecord):
     """Figures of one version. ``instances``: those that run it now, right if ``exact``: instances from before these
     counters are counted by a worker. Since the counters began: ``created`` in this version; ``refusals`` of events and
     creations; ``dead`` jobs; ``failed`` steps of timers. ``steps``: transitions that were taken, ``flow`` by
@@ -247,10 +236,6 @@ class VersionFigures:
     def attempts(self) -> Attempts:
         """Return what was tried: steps taken and refused."""
         return Attempts(self.steps + self.refusals, self.refusals, self.dead)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON-able data."""
-        return asdict(self)
 
 
 def read_version(definition: str) -> int:
