@@ -159,32 +159,6 @@ def test_a_backfill_asks_and_lists_in_the_zone_of_the_schedule(as_, engine):
     assert Schedules(engine).get("hourly-re-drive").waiting
 
 
-def test_a_dialog_keeps_what_was_entered_while_the_network_is_away(chromium, site, user_of, engine):
-    engine.publish(REPORT)
-    Schedules(engine).put(HOURLY)
-    user_of("supervisor", "sue")
-    with chromium.new_context(base_url=site) as context:  # one that may complain about the network
-        page = context.new_page()
-        log_in(page, "sue")
-        expect(page.locator("[data-place=account]")).to_be_visible()
-        page.goto("/schedules/hourly-re-drive/")
-        keys_work(page)
-        page.get_by_role("button", name="Pause…").click()
-        dialog = page.locator("#act-pause-sheet")
-        dialog.get_by_label("Reason").fill("the printer is away")
-        context.set_offline(True)
-        for _ in range(2):
-            dialog.get_by_role("button", name="Pause", exact=True).click()
-            expect(dialog.get_by_role("alert")).to_have_text(
-                "The server cannot be reached. Nothing was sent, and what you entered is still here."
-            )
-        expect(dialog.get_by_label("Reason")).to_have_value("the printer is away")
-        context.set_offline(False)
-        dialog.get_by_role("button", name="Pause", exact=True).click()
-        expect(page.locator("[data-region=state]")).to_contain_text("paused")
-    assert Schedules(engine).get("hourly-re-drive").state == "paused"
-
-
 @pytest.mark.parametrize(("role", "address", "opener", "label"), [
     ("supervisor", "/schedules/hourly-re-drive/", "Pause…", "Reason"),
     ("publisher", "/machines/activation/versions/", "", "reason"),

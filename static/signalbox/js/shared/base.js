@@ -48,10 +48,16 @@ async function sendIfReached(form, submitter) {
   reached = false;
 }
 
+let close = null; // closes the toast that said it before
+
 // A toast would be below an open dialog: there the form says it.
 function sayUnsent(form) {
   const text = "The server cannot be reached. Nothing was sent, and what you entered is still here.";
-  if (!form.closest("[popover]")) return toast(text, { level: "stop" });
+  close?.();
+  if (!form.closest("[popover]")) {
+    close = toast(text, { level: "stop" });
+    return;
+  }
   form.querySelector("[data-unsent]")?.remove();
   form.append(element("p", { className: "error", role: "alert", "data-unsent": "" }, text));
 }
