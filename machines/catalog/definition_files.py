@@ -10,18 +10,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from machines import formats
-from machines.engine.definitions import CompiledDefinition, Finding, InvokeOutline, make_finding, render
+from machines.engine.definitions import CompiledDefinition, Finding, InvokeOutline, make_finding
 from machines.engine.errors import DefinitionError
 from machines.formats.text import describe_unreadable
-from machines.formats.yaml import LOADER
 
 from . import submissions
 from .builtin_machines import NAMES as BUILT_IN
+from .editing.places import read_places
 from .submissions import Submission
 
 KEPT = 256  # compiled files in memory
@@ -50,9 +47,9 @@ class DefinitionFile:
         if at := _LINE.fullmatch(finding.path):
             hint = f"; {finding.hint}" if finding.hint else ""
             return f"{name_path(self.path)}:{at[1]}:{at[2]}: {finding.code} {finding.message}{hint}"
-        line = find_line(self.text, finding.path) if self.submission.format in WITH_LINES else None
-        where = name_path(self.path) if line is None else f"{name_path(self.path)}:{line}"
-        return f"{where}: {finding}"
+        has_lines = self.submission.format in WITH_LINES
+        line = read_places(self.text, "yaml").find_line(finding.path) if has_lines else 0
+        return f"{name_path(self.path)}{f':{line}' if line else ''}: {finding}"
 
 
 def name_path(path: Path) -> str:
@@ -119,38 +116,6 @@ def _compile(path: Path, changed: int, size: int) -> CompiledDefinition:
         error.add_note("\n".join(file.describe(finding) for finding in file.submission.errors))
         raise error
     return file.submission.compiled
-
-
-def find_line(text: str, path: str) -> int | None:
-    """Return the line of a text in JSON or YAML that a finding's path leads to, or that of the nearest value around it;
-    None where the text is neither, or the path names a line itself."""
-    if not path or path.startswith("line "):
-        return None
-    lines = list_lines(text)
-    found = [where for where in lines if path == where or path.startswith((f"{where}.", f"{where}["))]
-    return lines[max(found, key=len)] if found else None
-
-
-def list_lines(text: str) -> dict[str, int]:
-    """Return the line of each value of a text in JSON or YAML by its path; empty where the text is neither."""
-    try:
-        root = yaml.compose(text, Loader=LOADER)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return {}
-    return dict(_list_lines(root, ()))
-
-
-def _list_lines(node: Any, path: tuple[Any, ...]) -> Iterator[tuple[str, int]]:
-    """List the path of each value below a node with its line, from 1; of a member that of its key."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            inner = (*path, getattr(key, "value", ""))
-            yield render(inner), key.start_mark.line + 1
-            yield from _list_lines(value, inner)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            yield render((*path, index)), value.start_mark.line + 1
-            yield from _list_lines(value, (*path, index))
 
 
 FOLDER = "statemachines"

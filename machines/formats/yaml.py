@@ -227,7 +227,7 @@ def _begin(parser: Any) -> Callable[[Any, str], None]:
 LOADER: Any = _fast_loader() or SlowLoader
 
 
-class _Dumper(yaml.SafeDumper):
+class Dumper(yaml.SafeDumper):
     """Writes no anchors, and quotes every text that some reader would read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -242,14 +242,14 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_Dumper.add_representer(str, _text)
+Dumper.add_representer(str, _text)
 
 
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
     """Write the definition in its own order. Nothing is lost."""
     json.write(definition)  # refuses what is not JSON: it is not a definition, and PyYAML might still write it
     try:
-        text = yaml.dump(definition, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1 << 30)
+        text = yaml.dump(definition, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1 << 30)
     except yaml.YAMLError as error:
         raise DefinitionError([make_finding("SB110", "", f"this cannot be written as YAML: {error}")]) from error
     return text, []

@@ -217,15 +217,22 @@ class Signalbox(Assertions):
 
 
 @contextlib.contextmanager
+def open_engine(url: str) -> Iterator[ClockedEngine]:
+    """Give an engine with a clock on keys of its own, and remove these afterwards."""
+    prefix = f"t{secrets.token_hex(6)}:"
+    engine = ClockedEngine.at(Clock(), url, prefix=prefix)
+    try:
+        yield engine
+    finally:
+        remove_keys(url, prefix)
+        engine.client.close()
+
+
+@contextlib.contextmanager
 def open_kit(url: str, *, folders: Sequence[Path], base: Path, root: Path) -> Iterator[Signalbox]:
     """Give the kit of one test, and remove its keys afterwards. ``folders``: definitions to publish first, next to
     those of the apps of a Django project; ``base``: the folder of the test; ``root``: that of the run."""
-    prefix = f"t{secrets.token_hex(6)}:"
-    with contextlib.ExitStack() as undo:
-        engine = ClockedEngine.at(Clock(), url, prefix=prefix)
-        undo.callback(engine.client.close)
-        undo.callback(remove_keys, url, prefix)
-        undo.enter_context(bind(engine, url, prefix))
+    with open_engine(url) as engine, bind(engine, url, engine.keys.prefix):
         kit = Signalbox(engine, url, [base, root, Path.cwd()])
         _publish_all(kit, [*folders, *list_app_folders()])
         yield kit

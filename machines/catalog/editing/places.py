@@ -77,6 +77,11 @@ class Places:
             path = path[:-1]
         return self.found.get(path)
 
+    def find_line(self, path: str) -> int:
+        """Return the line of a finding's path, or of the nearest part around it; 0 where there is none."""
+        place = self.nearest(parse_path(path))
+        return self.text.count("\n", 0, place.whole[0]) + 1 if place is not None and place.path else 0
+
     def keys(self, path: Path) -> list[str]:
         """Return the keys of an object, in the order of the text."""
         return [place.path[-1] for place in self.children(path) if isinstance(place.path[-1], str)]

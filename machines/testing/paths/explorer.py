@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,17 @@ class Graph:
     tried: Counter[tuple[str, str]] = field(default_factory=Counter)
     steps: int = 0
     whole: bool = False
+
+    def walk(self, sources: Iterable[Key]) -> Iterator[tuple[Node, list[Edge]]]:
+        """List each node that can be reached from others with the way there, the nearest first."""
+        ways: dict[Key, list[Edge]] = {source: [] for source in sources}
+        keys = list(ways)
+        for key in keys:
+            yield self.nodes[key], ways[key]
+            for edge in self.nodes[key].edges:
+                if edge.target not in ways:
+                    ways[edge.target] = [*ways[key], edge]
+                    keys.append(edge.target)
 
 
 class Explorer:
@@ -152,16 +163,9 @@ class Explorer:
         self, sources: list[Key], choose: Callable[[Node], When | None]
     ) -> tuple[list[Edge], Node, When] | None:
         """Find the shortest way from one of these nodes to one where ``choose`` finds something to try."""
-        ways: dict[Key, list[Edge]] = {source: [] for source in sources}
-        waiting = deque(sources)
-        while waiting:
-            node = self.graph.nodes[waiting.popleft()]
+        for node, way in self.graph.walk(sources):
             if (when := choose(node)) is not None:
-                return ways[node.key], node, when
-            for edge in node.edges:
-                if edge.target not in ways:
-                    ways[edge.target] = [*ways[node.key], edge]
-                    waiting.append(edge.target)
+                return way, node, when
         return None
 
     def _follow(self, here: Key | None, path: list[Edge]) -> Key | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from machines.engine import SignalboxError
@@ -13,7 +13,7 @@ from machines.engine.definitions import CompiledDefinition, Outline, StateOutlin
 from machines.engine.definitions.outline import is_match
 from machines.testing.job_runner import Impossible
 from machines.testing.scenarios.document import Given, Scenario, Step, Then, When
-from machines.testing.scenarios.runner import describe_transition, list_involved, open_sandbox
+from machines.testing.scenarios.runner import describe_transition, find_involved, open_sandbox
 
 from .explorer import BEGIN, MOST_SECONDS, MOST_STEPS, Edge, Explorer, Graph, Key
 
@@ -63,7 +63,7 @@ def find_paths(
     met. Each run was repeated, and did the same. Raises SignalboxError."""
     outline = definitions[machine].outline
     with open_sandbox(url, definitions, machine) as sandbox:
-        involved = {name: definitions[name] for name in list_involved(definitions, machine)}
+        involved = find_involved(machine, definitions.get)
         explorer = Explorer(sandbox, machine, involved, most_steps=most_steps, most_seconds=most_seconds)
         graph = explorer.explore(thorough=pairs)
     found = Paths(machine, steps=graph.steps, whole=graph.whole)
@@ -272,45 +272,20 @@ def _find_way(graph: Graph, here: Key, last: str, goals: set[Goal], select: Sele
 def find_shortest(graph: Graph, transition: str, most: int = 3) -> Iterator[Run]:
     """List the shortest runs that take a transition."""
     for start, data in graph.starts.items():
-        ways: dict[Key, list[Edge]] = {start: []}
-        waiting = deque([start])
-        found = 0
-        while waiting and found < most:
-            key = waiting.popleft()
-            for edge in graph.nodes[key].edges:
-                way = [*ways[key], edge]
-                if transition in edge.transitions and found < most:
-                    found += 1
-                    yield Run(data, way)
-                if edge.target not in ways:
-                    ways[edge.target] = way
-                    waiting.append(edge.target)
+        steps = ((way, edge) for node, way in graph.walk([start]) for edge in node.edges)
+        yield from islice((Run(data, [*way, edge]) for way, edge in steps if transition in edge.transitions), most)
 
 
 class _Reach:
-    """Tells which nodes can be reached from a node, and so which goals are ahead."""
+    """Tells which goals are ahead of a node."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._nodes: dict[Key, set[Key]] = {}
+        self._ahead: dict[Key, set[str]] = {}
 
     def list_goals(self, key: Key, goals: set[Goal]) -> set[Goal]:
         """List the goals ahead; a pair counts by its second transition."""
-        if key not in self._nodes:
-            self._nodes[key] = self._walk(key)
-        ahead = {
-            transition
-            for node in self._nodes[key]
-            for edge in self._graph.nodes[node].edges
-            for transition in edge.transitions
-        }
-        return {goal for goal in goals if (goal if isinstance(goal, str) else goal[1]) in ahead}
-
-    def _walk(self, key: Key) -> set[Key]:
-        seen, waiting = {key}, [key]
-        while waiting:
-            for edge in self._graph.nodes[waiting.pop()].edges:
-                if edge.target not in seen:
-                    seen.add(edge.target)
-                    waiting.append(edge.target)
-        return seen
+        if key not in self._ahead:
+            edges = (edge for node, _ in self._graph.walk([key]) for edge in node.edges)
+            self._ahead[key] = {transition for edge in edges for transition in edge.transitions}
+        return {goal for goal in goals if (goal if isinstance(goal, str) else goal[1]) in self._ahead[key]}

@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 import yaml
 
+from machines.catalog.editing.places import Places
+from machines.formats.yaml import Dumper
 from machines.testing.assertions import format_moment
 
 Kind = Literal["event", "after", "job"]
-_WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +131,12 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioFile:
-    """The scenarios of a file. ``lines``: path of a value -> its line, for what is found later."""
+    """The scenarios of a file. ``places``: of its values, for what is found later."""
 
     machine: str
     scenarios: tuple[Scenario, ...]
     path: Path | None = None
-    lines: dict[str, int] = field(default_factory=dict, compare=False)
-
-    def find_line(self, path: str) -> int:
-        """Return the line that a path leads to, or that of the nearest value around it."""
-        found = [where for where in self.lines if path == where or path.startswith((f"{where}.", f"{where}["))]
-        return self.lines[max(found, key=len)] if found else 0
+    places: Places = field(default_factory=lambda: Places(""), compare=False)
 
 
 def format_delay(ms: int) -> str:
@@ -279,19 +275,7 @@ def _show_then(step: Step) -> dict[str, Any]:
     return shown | ({"done": then.done} if then.done is not None else {})
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes texts in quotes where the reader, or another one, would take them for something else."""
-
-
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    plain = re.fullmatch(r"[A-Za-z][\w .>/-]*[\w]|[A-Za-z]", text) and text.lower() not in _WORDS
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
-
-
-_Dumper.add_representer(str, _represent_text)
-
-
 def _flow(value: Any) -> str:
     """Write a value on one line."""
-    text = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, width=10**9, allow_unicode=True, sort_keys=False)
-    return text.removesuffix("\n").removesuffix("\n...").replace("\n", " ")
+    text = yaml.dump(value, Dumper=Dumper, default_flow_style=True, width=1 << 30, allow_unicode=True, sort_keys=False)
+    return text.removesuffix("\n").removesuffix("\n...")

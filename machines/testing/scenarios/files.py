@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,13 +13,11 @@ from machines.engine.errors import DefinitionError
 
 from .document import Finding, ScenarioFile, When
 from .reader import NOT_READ, read_text
-from .runner import describe_transition
+from .runner import Find, describe_transition, find_involved
 
 FOLDER = "tests"
 ENDINGS = (".yaml", ".yml")
 UNKNOWN_NAME = "SB675"
-
-Find = Callable[[str], CompiledDefinition | None]
 
 
 @dataclass(slots=True)
@@ -60,16 +58,7 @@ class Collection:
 
     def find(self, machine: str, find: Find | None) -> CompiledDefinition | None:
         """Find a definition, and those of the machines that it talks to."""
-        waiting, seen = [machine], set[str]()
-        while waiting:
-            name = waiting.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            if name not in self.definitions and find is not None and (found := find(name)) is not None:
-                self.definitions[name] = found
-            if name in self.definitions:
-                waiting += [one.machine for one in self.definitions[name].recipients if one.machine]
+        self.definitions |= find_involved(machine, lambda name: self.definitions.get(name) or (find and find(name)))
         return self.definitions.get(machine)
 
 
@@ -140,7 +129,13 @@ def collect(paths: Sequence[Path], definitions: Iterable[Path] = (), find: Find 
 def check_names(file: ScenarioFile, outline: Outline) -> list[Finding]:
     """List the states, data fields and transitions of a file that the machine does not have."""
     return [
-        Finding(UNKNOWN_NAME, file.find_line(path), path, f"{file.machine} has no {what} {name!r}", _hint(name, known))
+        Finding(
+            UNKNOWN_NAME,
+            file.places.find_line(path),
+            path,
+            f"{file.machine} has no {what} {name!r}",
+            _hint(name, known),
+        )
         for path, what, name, known in _list_names(file, outline)
         if name not in known
     ]

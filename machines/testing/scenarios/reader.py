@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from machines.catalog.definition_files import list_lines
+from machines.catalog.editing.places import Places, read_places
 from machines.engine import limits
 from machines.formats import text as texts
 from machines.formats import yaml as yaml_format
@@ -50,7 +50,7 @@ def read_text(text: str | bytes, path: Path | None = None) -> tuple[ScenarioFile
     document, problems = yaml_format.read(decoded)
     if problems:
         return None, [Finding(NOT_READ, _line_of(one.path), "", one.message, one.hint) for one in problems]
-    reader = _Reader(list_lines(decoded))
+    reader = _Reader(read_places(decoded, "yaml"))
     file = reader.read_file(document, path)
     return (None if reader.findings else file), reader.findings
 
@@ -64,13 +64,12 @@ def _line_of(place: str) -> int:
 class _Reader:
     """Turns plain values into records, and collects what is wrong with them."""
 
-    def __init__(self, lines: dict[str, int]) -> None:
+    def __init__(self, places: Places) -> None:
         self.findings: list[Finding] = []
-        self.lines = lines
-        self._file = ScenarioFile("", (), lines=lines)
+        self._places = places
 
     def add(self, code: str, path: str, message: str, hint: str = "") -> None:
-        self.findings.append(Finding(code, self._file.find_line(path), path, message, hint))
+        self.findings.append(Finding(code, self._places.find_line(path), path, message, hint))
 
     # Records
 
@@ -83,7 +82,7 @@ class _Reader:
             for one, place in self._items(found, "scenarios", "", "a list of scenarios", least=1)
         )
         self._refuse_twice(scenarios)
-        return ScenarioFile(machine, scenarios, path, self.lines)
+        return ScenarioFile(machine, scenarios, path, self._places)
 
     def _refuse_twice(self, scenarios: tuple[Scenario, ...]) -> None:
         seen: set[str] = set()
@@ -107,7 +106,7 @@ class _Reader:
                 (*given.events, *own.events),
             )
         name, description = self._text(found, "name", path), self._text(found, "description", path)
-        return Scenario(name, machine, given, steps, description, self._file.find_line(path))
+        return Scenario(name, machine, given, steps, description, self._places.find_line(path))
 
     def _read_given(self, value: Any, path: str) -> Given:
         found = self._mapping(value, path, GIVEN_KEYS, (), "given")
@@ -127,7 +126,7 @@ class _Reader:
         then = self._then(found["then"], f"{path}.then") if "then" in found else None
         if then is not None and then.refused is not None and (when is None or when.kind != "event"):
             self.add(WRONG, f"{path}.then.refused", "only the event of the same step can be refused", "name it in when")
-        return Step(when, then, self._file.find_line(path), path)
+        return Step(when, then, self._places.find_line(path), path)
 
     def _when(self, value: Any, path: str) -> When | None:
         kinds = [kind for kind in WHEN_KEYS if isinstance(value, dict) and kind in value]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,19 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from machines.conf.testing_keys import remove_keys
 from machines.engine import Engine, Instance, Job, Permit, Refused, SignalboxError
 from machines.engine.definitions import CompiledDefinition, Outline, TransitionOutline
 from machines.engine.messages.delivery import Delivery
 from machines.engine.messages.outbox import OutboxPage
 from machines.testing.assertions import format_value, list_active
-from machines.testing.clock import Clock, ClockedEngine
 from machines.testing.job_runner import Impossible, list_open, take_job
-from machines.testing.kit import Signalbox
+from machines.testing.kit import Signalbox, open_engine
 
 from .document import Given, Message, Scenario, ScenarioFile, Step, Then, When
 
 Definitions = Mapping[str, CompiledDefinition]
+Find = Callable[[str], CompiledDefinition | None]
 Finish = Callable[[Signalbox], None]
 FIRST_ID = "1"
 MOST_STEPS = 1000  # of a history, read after each step
@@ -71,27 +69,22 @@ def run_files(
 @contextlib.contextmanager
 def open_sandbox(url: str, definitions: Definitions, machine: str) -> Iterator[Sandbox]:
     """Publish a machine, and those that it talks to, on keys that are removed afterwards."""
-    prefix = f"t{secrets.token_hex(6)}:"
-    engine = ClockedEngine.at(Clock(), url, prefix=prefix)
-    try:
-        for name in list_involved(definitions, machine):
-            engine.publish(definitions[name])
+    with open_engine(url) as engine:
+        for compiled in find_involved(machine, definitions.get).values():
+            engine.publish(compiled)
         yield Sandbox(Signalbox(engine, url, [Path.cwd()]))
-    finally:
-        engine.client.close()
-        remove_keys(url, prefix)
 
 
-def list_involved(definitions: Definitions, machine: str) -> list[str]:
-    """List a machine and those that it sends to or invokes, directly or not, as far as definitions are given."""
-    found: dict[str, None] = {}
+def find_involved(machine: str, find: Find) -> dict[str, CompiledDefinition]:
+    """Find the definition of a machine, and of those that it sends to or invokes, directly or not."""
+    found: dict[str, CompiledDefinition] = {}
     waiting = [machine]
     while waiting:
         name = waiting.pop()
-        if name not in found and name in definitions:
-            found[name] = None
-            waiting += [one.machine for one in definitions[name].recipients if one.machine]
-    return list(found)
+        if name not in found and (compiled := find(name)) is not None:
+            found[name] = compiled
+            waiting += [one.machine for one in compiled.recipients if one.machine]
+    return found
 
 
 def run_scenario(sandbox: Sandbox, scenario: Scenario, outline: Outline) -> Failure | None:
