@@ -22,8 +22,6 @@ MAX_ERROR = 200  # bytes: as much as the index keeps of an error
 MAX_WORD, MAX_WORDS = 200, 8  # characters of a word that is searched for, and words of one search
 #: fields compared with all instances where no index is narrower
 COMPARED_FIELDS = frozenset((ACTOR, VERSION, CREATED, SUSPENDED, TEXT))
-#: facts that only the server can compare
-SERVER_FIELDS = frozenset((ERROR, TRANSITION, TEXT))
 #: fields of conditions that are not data fields
 FACT_FIELDS = frozenset((*FACTS, ERROR, CREATED, SUSPENDED, TEXT))
 BOUNDS = ("ge", "gt", "le", "lt")
@@ -90,25 +88,6 @@ class Condition:
             prefix = str(self.rule["prefix"]).encode(errors="replace")
             return len(prefix) <= MAX_MARK and b"\0" not in prefix
         return all(_kind(value) == "number" for value in self.rule.values())
-
-    def holds(self, value: Any) -> bool:
-        """Tell whether a value meets the condition, compared as expressions do: True is not 1, text and numbers have
-        no order between them. Text is ordered by code points."""
-        if "eq" in self.rule:
-            return is_same(value, self.rule["eq"])
-        if "prefix" in self.rule:
-            return isinstance(value, str) and value.startswith(self.rule["prefix"])
-        return all(_is_within(value, bound, limit) for bound, limit in self.rule.items())
-
-
-def is_same(held: Any, wanted: Any) -> bool:
-    return bool(held == wanted) and isinstance(held, bool) == isinstance(wanted, bool)
-
-
-def _is_within(value: Any, bound: str, limit: Any) -> bool:
-    if _kind(value) != _kind(limit):
-        return False
-    return bool({"ge": value >= limit, "gt": value > limit, "le": value <= limit, "lt": value < limit}[bound])
 
 
 def _kind(value: Any) -> str:

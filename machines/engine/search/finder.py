@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from machines.engine import arguments
 from machines.engine.connection import replies
 from machines.engine.connection.calls import Caller, keep_available, translate
 from machines.engine.connection.replies import Status
-from machines.engine.definitions.reading.machine_settings import ACTOR, IDS, TRANSITION, VERSION
+from machines.engine.definitions.reading.machine_settings import TRANSITION
 from machines.engine.errors import BadInput, EngineUnavailable
 from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
@@ -21,11 +21,8 @@ from machines.engine.records import Instance
 
 from .filters import (
     COMPARED_FIELDS,
-    CREATED,
     ERROR,
     FACT_FIELDS,
-    SERVER_FIELDS,
-    SUSPENDED,
     TEXT,
     Condition,
     build_refusal,
@@ -74,14 +71,6 @@ class Query:
         return not self.named and any(c.field not in COMPARED_FIELDS for c in self.where)
 
 
-FACTS: dict[str, Callable[[Instance], Any]] = {
-    IDS: lambda instance: instance.id,
-    ACTOR: lambda instance: instance.actor or None,
-    VERSION: lambda instance: instance.version,
-    CREATED: lambda instance: instance.created,
-    SUSPENDED: lambda instance: instance.suspended is not None,
-}
-
 #: position in an index, the state of that index ("" for the index of a field), and the instance
 Row = tuple[Position, str, Instance]
 
@@ -120,7 +109,7 @@ class Finder:
                 rounds += 1
                 continue
             rows = self._read_rows(query.machine, settled, by)
-            matching = self._find_matching(query, rows)
+            matching = self._choose_rows(query, rows)
             found += [(row[0], row[2]) for number, row in enumerate(rows, start=1) if number in matching]
         return _make_page(found, None, query.limit, missing, compared)
 
@@ -278,13 +267,9 @@ class Finder:
                 found.append((Position(row.score, row.id, by), row.place.state, instance))
         return found
 
-    # Compare
-
-    def _find_matching(self, query: Query, rows: Sequence[Row]) -> set[int]:
-        """Return the numbers, from 1, of the rows that match."""
-        found = {
-            n: row[2] for n, row in enumerate(rows, start=1) if _is_counted_row(query, row) and _matches(query, row[2])
-        }
+    def _choose_rows(self, query: Query, rows: Sequence[Row]) -> set[int]:
+        """Return the numbers, from 1, of the rows that show their instance, and entered its state early enough."""
+        found = {n: row[2] for n, row in enumerate(rows, start=1) if _is_counted_row(query, row)}
         if query.before is None or not rows or not rows[0][0].by:
             return set(found)
         return self._filter_by_age(query, query.before, found)
@@ -332,7 +317,7 @@ def _keep_unless_read(answers: Sequence[Any], merge: PageMerge) -> list[Any]:
 
 
 def _encode_filter(query: Query, index: Condition | None) -> str:
-    """Encode what the server compares, so that it returns fewer candidates; the rows are compared again here."""
+    """Encode what the server compares candidates with."""
     if not query.selects:
         return ""
     parts: dict[str, Any] = {"where": [condition.wire for condition in query.where]}
@@ -358,14 +343,3 @@ def _is_counted_row(query: Query, row: Row) -> bool:
     if row[0].by:
         return not query.named or any(state in active for state in query.states)
     return row[1] == next((state for state in query.states if state in active), row[1])
-
-
-def _matches(query: Query, instance: Instance) -> bool:
-    return all(c.holds(_read_value(instance, c.field)) for c in query.where if c.field not in SERVER_FIELDS)
-
-
-def _read_value(instance: Instance, field: str) -> Any:
-    """Return the value of an instance that a condition compares, one that is not of SERVER_FIELDS."""
-    if field in FACTS:
-        return FACTS[field](instance)
-    return instance.data.get(field)

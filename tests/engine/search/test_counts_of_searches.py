@@ -135,6 +135,18 @@ def test_what_an_index_cannot_tell_is_compared(engine, where, found):
     assert engine.tally("m", where=where).total == len(every(engine, where=where)) == found
 
 
+@pytest.mark.parametrize(
+    ("wanted", "found"), [([1, {"a": None}], 1), ([1], 1), ([], 1), ({"a": [1]}, 1), ({"b": 1}, 0), (None, 1), (1, 2)]
+)
+def test_lists_and_objects_are_compared_deeply(engine, wanted, found):
+    context = fields(any={"type": ["array", "object", "integer", "boolean", "string", "null"]})
+    publish(engine, machine("m", {"Wait": {"on": {"go": "Wait"}}}, context=context))
+    for number, value in enumerate([[1, {"a": None}], [1], [], {"a": [1]}, {}, None, 1, 1, True, "[1]"]):
+        engine.create("m", f"i{number}", {"any": value}, now=NOW)
+    where = {"any": wanted}
+    assert engine.tally("m", state="Wait", where=where).total == len(every(engine, state="Wait", where=where)) == found
+
+
 def test_a_walk_goes_on_where_a_call_stopped(engine):
     publish(engine, door(index=["instance.id"]))
     partition = engine.keys.partition("door")

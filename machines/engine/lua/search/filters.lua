@@ -1,6 +1,5 @@
--- needs: arguments, data_indexes, failures, json, keys, programs, strings, texts, time_limit
--- Compares instances with a search while it walks an index, so that only matching ones are read whole. The caller compares
--- again: what cannot be decided here passes.
+-- needs: arguments, data_indexes, failures, json, keys, programs, strings, texts, time_limit, values
+-- Compares instances with a search while it walks an index, so that only matching ones are read whole.
 local filters = {}
 
 local sub, type, unpack = string.sub, type, unpack
@@ -67,7 +66,7 @@ end
 local function matches_value(value, condition)
     local wanted = condition.eq
     if wanted == json.null then return value == nil or value == json.null end
-    if type(wanted) == 'table' then return true end
+    if type(wanted) == 'table' then return values.is_equal(value, wanted) end
     if wanted ~= nil then return value == wanted end
     local prefix = condition.prefix
     if prefix then return type(value) == 'string' and sub(value, 1, #prefix) == prefix end
@@ -77,14 +76,14 @@ local function matches_value(value, condition)
         or condition.le and is_before(condition.le, value) or condition.lt and not is_before(value, condition.lt))
 end
 
--- No condition matches a list or an object, so these are not decoded.
+-- Stands for a list or an object that is not decoded: only a condition that names one can match it.
 local CONTAINER = {}
 
 local function is_container(declared, raw)
     return not declared.scalar and string.find(raw, '^%s*[%[{]') ~= nil
 end
 
--- Data that cannot be decoded passes: the caller decides.
+-- Data of a version that is missing passes: its reader says so.
 local function matches_condition(condition, compiled, root, id, def, raw, entry)
     local field = condition.field
     if field == failures.FIELD then
@@ -100,7 +99,8 @@ local function matches_condition(condition, compiled, root, id, def, raw, entry)
     if field == VERSION then return matches_value(data_indexes.parse_version(def), condition) end
     if not compiled then return true end
     local declared, value = compiled.fields[field], nil
-    if declared and raw then value = is_container(declared, raw) and CONTAINER or declared.decode(raw) end
+    local is_deep = type(condition.eq) == 'table' and condition.eq ~= json.null
+    if declared and raw then value = not is_deep and is_container(declared, raw) and CONTAINER or declared.decode(raw) end
     return matches_value(value, condition)
 end
 
