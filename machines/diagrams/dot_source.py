@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .layout.graphviz import write_attributes
+import graphviz
+
 from .layout.labels import (
     HISTORIES,
     drawable,
@@ -23,17 +24,17 @@ if TYPE_CHECKING:
     from machines.engine.definitions import Outline, StateOutline
 
 BACKSLASH = "\N{REVERSE SOLIDUS OPERATOR}"
-HEAD = (
-    'compound="true" fontname="Helvetica" fontsize="12" labeljust="l"',
-    'node [shape="box" style="rounded" fontname="Helvetica" fontsize="12"]',
-    'edge [fontname="Courier" fontsize="11" arrowsize="0.7"]',
-)
+GRAPH = {"compound": "true", "fontname": "Helvetica", "fontsize": "12", "labeljust": "l"}
+NODE = {"shape": "box", "style": "rounded", "fontname": "Helvetica", "fontsize": "12"}
+EDGE = {"fontname": "Courier", "fontsize": "11", "arrowsize": "0.7"}
 START = {"shape": "circle", "style": "filled", "fillcolor": "black", "label": "", "width": "0.15", "fixedsize": "true"}
 
 
 def dot(outline: Outline) -> str:
     """Write the Graphviz source of a diagram."""
-    return "\n".join([f"digraph {_quote(outline.id)} {{", *HEAD, *_Writer(Tree(outline)).lines(), "}", ""])
+    graph = graphviz.Digraph(outline.id, graph_attr=GRAPH, node_attr=NODE, edge_attr=EDGE)
+    _Writer(Tree(outline)).write(graph)
+    return graph.source
 
 
 class _Writer:
@@ -46,29 +47,28 @@ class _Writer:
         self._clusters = {state_id(one.index): one for one in tree.outline.states if tree.is_cluster(one)}
         self._beside = {queue: state for state, queue in reversed(self._routes.feeds)}
 
-    def lines(self) -> Iterator[str]:
+    def write(self, graph: graphviz.Digraph) -> None:
         if has_start(self._tree):
-            yield _node(start_id(), START)
-        yield from self._inside(None)
-        yield from map(self._edge, self._routes.wires)
+            graph.node(start_id(), **START)
+        self._write_inside(graph, None)
+        for wire in self._routes.wires:
+            graph.edge(self._find_node(wire.tail), self._find_node(wire.head), **self._cut(wire), **self._look(wire))
 
-    def _inside(self, around: StateOutline | None) -> Iterator[str]:
+    def _write_inside(self, graph: graphviz.Digraph, around: StateOutline | None) -> None:
         for state in self._tree.children(around):
             if self._tree.is_cluster(state):
-                yield from self._cluster(state)
+                self._write_cluster(graph, state)
             else:
-                yield _node(state_id(state.index), self._describe(state))
+                graph.node(state_id(state.index), **self._describe(state))
             for queue, feeder in self._beside.items():
                 if feeder is state:
-                    yield _node(queue_id(queue), {"label": _escape(queue), "shape": "cylinder"})
+                    graph.node(queue_id(queue), graphviz.nohtml(_escape(queue)), shape="cylinder")
 
-    def _cluster(self, state: StateOutline) -> Iterator[str]:
-        yield f"subgraph {_quote(_name_cluster(state))} {{"
-        yield from (f'{name}="{value}"' for name, value in self._describe(state).items())
-        if state.type != "parallel":
-            yield _node(start_id(state.index), START)
-        yield from self._inside(state)
-        yield "}"
+    def _write_cluster(self, graph: graphviz.Digraph, state: StateOutline) -> None:
+        with graph.subgraph(name=_name_cluster(state), graph_attr=self._describe(state)) as cluster:
+            if state.type != "parallel":
+                cluster.node(start_id(state.index), **START)
+            self._write_inside(cluster, state)
 
     def _describe(self, state: StateOutline) -> dict[str, str]:
         if state.type == "history":
@@ -78,26 +78,25 @@ class _Writer:
         looks = {"label": _set_left(lines), "tooltip": _tip(state_title(state)), "style": style}
         return looks | ({"peripheries": "2"} if state.type == "final" else {})
 
-    def _edge(self, wire: Wire) -> str:
-        """Write a line. Graphviz draws between nodes only: a cluster is met at a node in it, and the line is cut at its
-        border unless it leads further inside."""
-        looks, is_around = self._describe_wire(wire), self._routes.is_around
-        inside = wire.tail == wire.head or is_around(wire.tail, wire.head) or is_around(wire.head, wire.tail)
-        if not inside:
-            ends = {"ltail": self._clusters.get(wire.tail), "lhead": self._clusters.get(wire.head)}
-            looks |= {key: _name_cluster(state) for key, state in ends.items() if state is not None}
-        return f"{self._find_node(wire.tail)} -> {self._find_node(wire.head)} {write_attributes(looks)}"
+    def _cut(self, wire: Wire) -> dict[str, str]:
+        """Return where a line is cut. Graphviz draws between nodes only: a cluster is met at a node in it, and the line
+        is cut at its border unless it leads further inside."""
+        is_around = self._routes.is_around
+        if wire.tail == wire.head or is_around(wire.tail, wire.head) or is_around(wire.head, wire.tail):
+            return {}
+        ends = {"ltail": self._clusters.get(wire.tail), "lhead": self._clusters.get(wire.head)}
+        return {key: _name_cluster(state) for key, state in ends.items() if state is not None}
 
     def _find_node(self, end: str) -> str:
         state = self._clusters.get(end)
         if state is None:
-            return _quote(end)
+            return end
         if state.type != "parallel":
-            return _quote(start_id(state.index))
+            return start_id(state.index)
         regions = [child for child in self._tree.children(state) if child.type != "history"]
         return self._find_node(state_id(regions[len(regions) // 2].index))
 
-    def _describe_wire(self, wire: Wire) -> dict[str, str]:
+    def _look(self, wire: Wire) -> dict[str, str]:
         if wire.kind == "feeds":
             return {"style": "dashed"}
         if wire.transition is None or wire.source is None:
@@ -112,24 +111,16 @@ def _name_cluster(state: StateOutline) -> str:
     return f"cluster-{state.index}"
 
 
-def _node(id: str, looks: dict[str, str]) -> str:
-    return f"{_quote(id)} {write_attributes(looks)}"
-
-
-def _quote(id: str) -> str:
-    return f'"{id}"'
-
-
 def _escape(text: str) -> str:
     """Return the text as a label that means itself: no escapes of Graphviz, and no entities."""
-    return drawable(text).replace("\\", r"\\").replace('"', r"\"").replace("&", "&amp;")
+    return graphviz.escape(drawable(text).replace("&", "&amp;"))
 
 
 def _set_left(lines: Iterable[str]) -> str:
     r"""Return lines set flush left; ``\l`` is how Graphviz ends such a line."""
-    return "".join(rf"{_escape(line)}\l" for line in lines)
+    return graphviz.nohtml("".join(rf"{_escape(line)}\l" for line in lines))
 
 
 def _tip(title: str) -> str:
     """Escape a tooltip. Graphviz expands escapes in them twice, so a backslash is replaced by its look-alike."""
-    return r"\n".join(_escape(line) for line in title.replace("\\", BACKSLASH).split("\n"))
+    return graphviz.nohtml(r"\n".join(_escape(line) for line in title.replace("\\", BACKSLASH).split("\n")))

