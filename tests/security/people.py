@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -69,6 +69,25 @@ class Kind:
         visitor may see, ``all`` for what takes the right on every machine."""
         return self._has(right, of, machines) and self._has("view", of, machines)
 
+    def covers(self, other: Kind) -> bool:
+        """Whether it is known as the other one is, and holds all that the other one holds."""
+        if self is other or self._sort != other._sort:
+            return False
+        mine, theirs = self.shown or Shown(), other.shown or Shown()
+        held = ((self.rights, other.rights), (self.permissions, other.permissions), (mine.scopes, theirs.scopes))
+        return (
+            all(set(more) >= set(less) for more, less in held)
+            and (not other.rights or _reach(self.on, other.on))
+            and _reach(mine.machines, theirs.machines)
+            and self.staff >= other.staff
+            and self.superuser >= other.superuser
+            and self.grouped <= other.grouped
+        )
+
+    @property
+    def _sort(self) -> tuple[bool, bool, str]:
+        return self.active, self.anonymous, self.shown.state if self.shown else ""
+
     def _has(self, right: str, of: str, machines: tuple[str, ...]) -> bool:
         if self.shown is not None and right not in self.shown.scopes:
             return False
@@ -80,6 +99,23 @@ class Kind:
         if scope is None:
             return True
         return {"machine": set(machines) <= scope, "some": bool(scope), "all": False}[of]
+
+
+def _reach(more: tuple[str, ...], less: tuple[str, ...]) -> bool:
+    """Whether the machines of one scope are among those of another; none are all."""
+    return not more or (bool(less) and set(more) >= set(less))
+
+
+def strongest(kinds: Iterable[Kind]) -> list[Kind]:
+    """Those of whom no other one holds all that they hold: where these are refused, the others are."""
+    found = list(kinds)
+    return [kind for kind in found if not any(other.covers(kind) for other in found)]
+
+
+def weakest(kinds: Iterable[Kind]) -> list[Kind]:
+    """Those who hold all that no other one holds: where these are let in, the others are."""
+    found = list(kinds)
+    return [kind for kind in found if not any(kind.covers(other) for other in found)]
 
 
 def _table() -> list[Kind]:

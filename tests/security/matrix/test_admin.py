@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from machines.models import Approval, AuditEntry, LastSeen, Machine, OutboxEntry
 from machines.people import tokens
-from tests.admin.table import QUERIES, SCREENS, Rules
-from tests.security.people import HERE, KINDS, PEOPLE, Kind
+from tests.admin.table import QUERIES, SCREENS, Rules, Screen
+from tests.security.people import BY_NAME, HERE, KINDS, PEOPLE, Kind, strongest, weakest
 from tests.security.world import World
 
 pytestmark = pytest.mark.usefixtures("short_refusals")
@@ -98,6 +98,16 @@ def address(name: str, objects: dict[str, int]) -> str:
     return reverse(f"admin:{name}", args=arguments) + QUERIES.get(name, "")
 
 
+def asked(kinds: list[Kind], screen: Screen, method: str) -> set[Kind]:
+    """Of those who get the same code the ones that tell of the others: who is refused though nobody refused holds more,
+    or is let in though nobody let in holds less."""
+    by_code: dict[int, list[Kind]] = {}
+    for kind in kinds:
+        by_code.setdefault(code(kind, getattr(screen, method)), []).append(kind)
+    found = {one for status, same in by_code.items() for one in (strongest if status >= 400 else weakest)(same)}
+    return found | {BY_NAME["superuser"]}
+
+
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_each_screen_gives_each_kind_of_staff_what_the_table_says(
     world: World, visitors: dict[Kind, Any], objects: dict[str, int], method: str
@@ -106,7 +116,7 @@ def test_each_screen_gives_each_kind_of_staff_what_the_table_says(
     wrong, staff = {}, _staff()
     assert len(staff) > 8
     for name, screen in SCREENS.items():
-        for kind in staff:
+        for kind in asked(staff, screen, method):
             wanted = code(kind, getattr(screen, method))
             got = world.ask(visitors[kind], method, address(name, objects)).status
             if got != wanted:
