@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
+from html import unescape
 from typing import Any
 
 VOID = {"input", "meta", "link", "br", "hr", "img"}
+RAW = {"script", "style"}
+TOKEN = re.compile(
+    r"""<!--.*?-->|<![^>]*>|<(/?)([a-zA-Z][\w-]*)((?:[^"'>/]++|"[^"]*"|'[^']*'|/(?!>))*)(/?)>|[^<]+""", re.DOTALL
+)
+ATTRIBUTE = re.compile(r"""([^\s="'/>]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?""")
 
 
 class Element:
-    def __init__(self, tag: str, attributes: dict[str, str]) -> None:
+    def __init__(self, tag: str, attributes: dict[str, str], page: list[Element]) -> None:
         self.tag = tag
         self.attributes = attributes
         self.inside: list[Element | str] = []
+        self._page = page
+        page.append(self)
+        self._start = self._end = len(page)
+
+    def close(self) -> None:
+        """Take what was read since its start for what is inside."""
+        self._end = len(self._page)
 
     def __getitem__(self, name: str) -> str:
         return self.attributes[name]
 
     def all(self, tag: str = "", **wanted: str) -> list[Element]:
         """Elements inside with these attributes; ``class_`` names one class, ``data_x`` is ``data-x``."""
-        found: list[Element] = []
-        for part in self.inside:
-            if isinstance(part, Element):
-                if (not tag or part.tag == tag) and all(part.has(name, value) for name, value in wanted.items()):
-                    found.append(part)
-                found += part.all(tag, **wanted)
-        return found
+        parts = self._page[self._start : self._end]
+        found = [part for part in parts if part.tag == tag] if tag else parts
+        return [part for part in found if all(part.has(*pair) for pair in wanted.items())]
 
     def one(self, tag: str = "", **wanted: str) -> Element:
         found = self.all(tag, **wanted)
@@ -44,35 +52,37 @@ class Element:
         return re.sub(r"\s+", " ", "".join(parts)).strip()
 
 
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open = [Element("document", {})]
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        element = Element(tag, {name: value or "" for name, value in attrs})
-        self.open[-1].inside.append(element)
-        if tag not in VOID:
-            self.open.append(element)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.open[-1].inside.append(Element(tag, {name: value or "" for name, value in attrs}))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open[-1].tag == tag, f"</{tag}> closes <{self.open[-1].tag}>"
-        self.open.pop()
-
-    def handle_data(self, data: str) -> None:
-        self.open[-1].inside.append(data)
-
-
 def read(response: Any) -> Element:
     """The page of a response. Fails when an element is not closed where it should be."""
-    reader = _Reader()
-    reader.feed(response.content.decode())
-    reader.close()
-    assert [element.tag for element in reader.open] == ["document"]
-    return reader.open[0]
+    text, place = response.content.decode(), 0
+    opened = [Element("document", {}, [])]
+    while place < len(text):
+        token = TOKEN.match(text, place)
+        assert token, f"no HTML: {text[place : place + 80]}"
+        place = token.end()
+        closes, tag, attributes, closed = token.groups()
+        if tag is None:
+            if token[0][0] != "<":
+                opened[-1].inside.append(unescape(token[0]))
+        elif closes:
+            assert opened[-1].tag == tag.lower(), f"</{tag}> closes <{opened[-1].tag}>"
+            opened.pop().close()
+        else:
+            element = Element(tag.lower(), _attributes(attributes), opened[-1]._page)
+            opened[-1].inside.append(element)
+            if element.tag in RAW:
+                end = text.index(f"</{element.tag}>", place)
+                element.inside.append(text[place:end])
+                place = end
+            if not closed and element.tag not in VOID:
+                opened.append(element)
+    assert [element.tag for element in opened] == ["document"]
+    opened[0].close()
+    return opened[0]
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {name.lower(): unescape("".join(values)) for name, *values in ATTRIBUTE.findall(text)}
 
 
 def fields(form: Element) -> dict[str, str]:
