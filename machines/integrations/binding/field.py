@@ -16,6 +16,7 @@ from .bound_state import BoundState
 from .errors import ColumnGone, MirrorReadOnly, NotSaved
 from .state_columns import Mirrored, MirroredRevision, check_id
 
+GIVEN = "given to a new row"
 ON_DELETE = ("keep", "delete")
 OPTIONS = ("verbose_name", "max_length", "db_index", "db_column", "db_comment", "help_text", "db_tablespace")
 
@@ -54,12 +55,33 @@ class Unchanged:
         return connection.ops.quote_name(self._column), ()
 
 
-class UpsertGuard:
-    """Sees the fields of an upsert: Django asks each column where it builds the statement."""
+class MirrorColumn(models.Field):
+    """A column that only the product writes: ``save()`` leaves it as the database has it. It also sees the fields of an
+    upsert, since Django asks each column where it builds the statement. ``mirrored``: a value that may be written."""
 
-    model: type[models.Model]
-    name: str
-    _refuse: Callable[[str], MirrorReadOnly]
+    mirrored: type[Mirrored] | type[MirroredRevision]
+    descriptor_class: type[MirrorAttribute]
+
+    def _refuse(self, attempt: str) -> MirrorReadOnly:
+        """Make the error for an attempt to write it."""
+        raise NotImplementedError
+
+    def pre_save(self, row: models.Model, add: bool) -> Any:
+        """Leave the column as it is: what a row in memory says may be old. A new row begins without a state."""
+        if is_historical(type(row)):
+            return super().pre_save(row, add)
+        if not add:
+            return Unchanged(self.column)
+        if row.__dict__.get(self.attname):
+            raise self._refuse(GIVEN)
+        return self.mirrored()
+
+    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
+        ours = isinstance(value, self.mirrored) or hasattr(value, "as_sql") or is_historical(self.model)
+        restored = isinstance(value, self.descriptor_class.bound) and getattr(value.row, row_signals.RESTORED, False)
+        if not ours and not restored:
+            raise self._refuse("updated")
+        return super().get_db_prep_save(value, connection)
 
     def get_placeholder_sql(self, value: Any, compiler: Any, connection: Any) -> tuple[str, Sequence[Any]]:
         if not is_historical(self.model):
@@ -92,12 +114,19 @@ class MirrorAttribute(DeferredAttribute):
     field: Any
     bound: type[BoundState] | type[BoundRevision]
 
+    def __get__(self, row: models.Model | None, owner: Any = None) -> Any:
+        value = super().__get__(row, owner)
+        return value if row is None or is_historical(type(row)) else self.bind(value, row)
+
     def __set__(self, row: models.Model, value: Any) -> None:
         held, name = row.__dict__, self.field.attname
         if self._may_set(row, value):
             held[name] = self.plain(value)
         elif name not in held or self.plain(value) != held[name]:
             raise self.field._refuse("assigned to")
+
+    def bind(self, value: Any, row: models.Model) -> Any:
+        raise NotImplementedError
 
     def plain(self, value: Any) -> Any:
         raise NotImplementedError
@@ -117,20 +146,18 @@ class RevisionAttribute(MirrorAttribute):
 
     bound = BoundRevision
 
-    def __get__(self, row: models.Model | None, owner: Any = None) -> Any:
-        if row is None:
-            return self
-        value = super().__get__(row, owner)
-        return BoundRevision(value, row) if isinstance(value, int) and not is_historical(type(row)) else value
+    def bind(self, value: Any, row: models.Model) -> Any:
+        return BoundRevision(value, row) if isinstance(value, int) else value
 
     def plain(self, value: Any) -> Any:
         return int(value) if isinstance(value, int) else value
 
 
-class RevisionField(UpsertGuard, models.BigIntegerField):
-    """The revision of the instance that the state belongs to. ``save()`` leaves it as the database has it."""
+class RevisionField(MirrorColumn, models.BigIntegerField):
+    """The revision of the instance that the state belongs to."""
 
     descriptor_class = RevisionAttribute
+    mirrored = MirroredRevision
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"default": 0, "editable": False, **kwargs})
@@ -140,24 +167,8 @@ class RevisionField(UpsertGuard, models.BigIntegerField):
         return name, "machines.fields.RevisionField", args, kwargs
 
     def _refuse(self, attempt: str) -> MirrorReadOnly:
-        """Make the error for an attempt to write it."""
         label = f"{self.model._meta.label}.{self.name.removesuffix('_revision')}"
         return MirrorReadOnly(label, attempt, column=self.name)
-
-    def pre_save(self, row: models.Model, add: bool) -> Any:
-        if is_historical(type(row)):
-            return super().pre_save(row, add)
-        if not add:
-            return Unchanged(self.column)
-        if row.__dict__.get(self.attname):
-            raise self._refuse("given to a new row")
-        return MirroredRevision(0)
-
-    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
-        ours = isinstance(value, MirroredRevision) or hasattr(value, "as_sql") or is_historical(self.model)
-        if not ours and not (isinstance(value, BoundRevision) and getattr(value.row, row_signals.RESTORED, False)):
-            raise self._refuse("updated")
-        return super().get_db_prep_save(value, connection)
 
     def get_prep_value(self, value: Any) -> Any:
         return super().get_prep_value(int(value) if isinstance(value, int) else value)
@@ -168,17 +179,14 @@ class StateAttribute(MirrorAttribute):
 
     bound = BoundState
 
-    def __get__(self, row: models.Model | None, owner: Any = None) -> Any:
-        if row is None:
-            return self
-        text = super().__get__(row, owner)
-        return text if is_historical(type(row)) else BoundState(text, row, self.field)
+    def bind(self, value: Any, row: models.Model) -> Any:
+        return BoundState(value, row, self.field)
 
     def plain(self, value: Any) -> Any:
         return str(value)
 
 
-class MachineField(UpsertGuard, models.CharField):
+class MachineField(MirrorColumn, models.CharField):
     """Shows the state of the instance that belongs to a row, as text.
 
     ``machine``: its name. ``id_from``: the unique field whose value, as text, is the instance's id, by default the
@@ -191,6 +199,7 @@ class MachineField(UpsertGuard, models.CharField):
     """
 
     descriptor_class = StateAttribute
+    mirrored = Mirrored
     is_machine_field = True
 
     def __init__(
@@ -286,28 +295,15 @@ class MachineField(UpsertGuard, models.CharField):
     # Writing
 
     def pre_save(self, row: models.Model, add: bool) -> Any:
-        """Leave the column as it is: what a row in memory says may be old. A new row begins without a state."""
-        if is_historical(type(row)):
-            return super().pre_save(row, add)
-        if not add:
-            return Unchanged(self.column)
-        if row.__dict__.get(self.attname):
-            hint = f"fire an event once it is saved: row.{self.name}.fire('<event>')"
-            copied = "a copy made with pk=None keeps the state of the old row, so make a new object instead"
-            raise MirrorReadOnly(self.label, "given to a new row", hint=f"{hint}; {copied}")
-        self.demand_id(row)
-        return Mirrored("")
+        value = super().pre_save(row, add)
+        if add and not is_historical(type(row)):
+            self.demand_id(row)
+        return value
 
     def _refuse(self, attempt: str) -> MirrorReadOnly:
-        """Make the error for an attempt to write it."""
-        return MirrorReadOnly(self.label, attempt)
-
-    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
-        ours = isinstance(value, Mirrored) or hasattr(value, "as_sql") or is_historical(self.model)
-        restored = isinstance(value, BoundState) and getattr(value.row, row_signals.RESTORED, False)
-        if not ours and not restored:
-            raise self._refuse("updated")
-        return super().get_db_prep_save(value, connection)
+        hint = f"fire an event once it is saved: row.{self.name}.fire('<event>')"
+        copied = "a copy made with pk=None keeps the state of the old row, so make a new object instead"
+        return MirrorReadOnly(self.label, attempt, hint=f"{hint}; {copied}" if attempt == GIVEN else "")
 
     def get_prep_value(self, value: Any) -> Any:
         return super().get_prep_value(str(value) if isinstance(value, str) else value)
