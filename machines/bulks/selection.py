@@ -7,7 +7,7 @@ Results: ``taken``, ``refused``, ``gone``, and ``changed`` where only unchanged 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from machines.catalog.mirrors import is_mirror, row_methods
 from machines.catalog.redaction import without_values
@@ -22,6 +22,7 @@ from machines.engine.errors import (
     SignalboxError,
     UnknownInstance,
 )
+from machines.engine.search.paging import find_pages
 from machines.people import transition_groups
 
 from .order import BULK, IDS, Order
@@ -76,13 +77,8 @@ def _read_listed(engine: Engine, order: Order) -> Iterator[Item]:
 
 def _find(engine: Engine, order: Order, made: int) -> Iterator[Item]:
     terms = {"older_than": 0} | {name: term for name, term in order.filter.items() if term is not None}
-    cursor = None
-    while True:
-        page = engine.find(order.machine, **terms, limit=READ, cursor=cursor, now=made, partial=False)
-        yield from map(_make_item, page.instances)
-        cursor = page.cursor
-        if cursor is None:
-            return
+    pages = find_pages(engine, order.machine, **terms, limit=READ, now=made, partial=False)
+    yield from map(_make_item, chain.from_iterable(pages))
 
 
 def _make_item(instance: Instance) -> Item:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from machines.catalog import builtin_machines
 from machines.engine import Engine, Instance, arguments, limits
 from machines.engine.errors import BadInput, EngineUnavailable, InstanceExists, Refused, SignalboxError, Suspended
+from machines.engine.search.paging import find_pages
 
 from .functions import AlreadyStarted, MapFailed, NotFinished, ReduceFailed, RunFailed, mappers, reducers
 from .store import CHUNK, RUN, Store, split_pages
@@ -116,17 +118,8 @@ class Run:
     def chunks(self, state: str, limit: int = 50) -> list[Instance]:
         """List chunks of this run in a state of map_reduce_chunk, the longest-staying first."""
         arguments.check_count("limit", limit, MAX_CHUNKS)
-        found: list[Instance] = []
-        cursor = None
-        while len(found) < limit:
-            page = self._engine.find(
-                CHUNK, state=state, where={"run": self.id}, limit=limit, cursor=cursor, partial=False
-            )
-            found += page.instances
-            cursor = page.cursor
-            if cursor is None:
-                break
-        return found[:limit]
+        pages = find_pages(self._engine, CHUNK, state=state, where={"run": self.id}, limit=limit, partial=False)
+        return list(islice(chain.from_iterable(pages), limit))
 
     def _prepare(self) -> None:
         """Do nothing: the run is there."""

@@ -13,6 +13,7 @@ from machines.bulks.order import encrypt_filter
 from machines.catalog import builtin_machines
 from machines.engine import Engine, Instance, errors
 from machines.engine.records import PartialList
+from machines.engine.search.paging import find_pages
 from machines.people.transition_groups import Groups
 
 from . import document as documents
@@ -118,13 +119,10 @@ class Schedules:
             return PartialList()
         found: dict[str, Instance] = {}
         missing: dict[str, None] = {}
-        cursor = None
-        while len(found) < MAX_LISTED:
-            page = self._engine.find(SCHEDULES, limit=200, cursor=cursor, partial=partial)
+        for page in find_pages(self._engine, SCHEDULES, limit=200, partial=partial):
             found |= {instance.id: instance for instance in page.instances}
             missing |= dict.fromkeys(page.missing)
-            cursor = page.cursor
-            if cursor is None:
+            if len(found) >= MAX_LISTED:
                 break
         orders = self._store.read(sorted(found))
         rows = [_read_row(order, found[name]) for name, order in orders.items()]

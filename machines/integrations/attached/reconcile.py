@@ -15,6 +15,7 @@ from django.db import router
 from django.db.models import Model
 
 from machines.engine import Engine, Instance, SignalboxError, UnknownInstance
+from machines.engine.search.paging import find_pages
 
 from ..comparison import EQUAL, MISSING, PAGE, ROWLESS, Comparison
 from . import definition, mirror
@@ -125,9 +126,7 @@ class Reconcile:
             self.report.examples.setdefault(UNREAD, []).append(f"{id}: {text}")
 
     def _instances(self) -> Iterator[int]:
-        cursor: str | None = None
-        while True:
-            page = self._engine.find(self._attachment.machine, limit=PAGE, cursor=cursor)
+        for page in find_pages(self._engine, self._attachment.machine, limit=PAGE):
             ids = {instance.id: instance for instance in page}
             pks = {id: pk for id in ids if (pk := _read_key(self._attachment.model, id)) is not None}
             there = mirror.read_rows(self._attachment, pks.values(), self._using) if pks else {}
@@ -138,8 +137,6 @@ class Reconcile:
             if not self._dry_run:
                 self._remove([ids[id] for id in rowless if id not in pks])
             yield len(ids)
-            if (cursor := page.cursor) is None:
-                return
 
     def _remove(self, instances: list[Instance]) -> None:
         """Remove instances of which the id can be no key of the table."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from machines.catalog.queries import every_outline, outline_of, stored_current
 from machines.engine import BadPayload, Conflict, Engine, Instance, SignalboxError, UnknownInstance, UnknownMachine
 from machines.engine.definitions import Outline
+from machines.engine.search.paging import find_pages
 
 from ..comparison import EQUAL, MISSING, PAGE, ROWLESS, Comparison
 from . import following, outbox, state_columns
@@ -264,9 +265,7 @@ class Reconcile:
 
     def _instances(self) -> Iterator[int]:
         """Find instances without a row; where the field says so they are deleted."""
-        cursor: str | None = None
-        while True:
-            page = self._engine.find(self._field.machine, limit=PAGE, cursor=cursor)
+        for page in find_pages(self._engine, self._field.machine, limit=PAGE):
             ids = [instance.id for instance in page]
             with_row: set[str] = set()
             for using in self._field.databases():
@@ -275,8 +274,6 @@ class Reconcile:
                 if instance.id not in with_row:
                     self._report_rowless(instance)
             yield len(ids)
-            if (cursor := page.cursor) is None:
-                return
 
     def _report_rowless(self, instance: Instance) -> None:
         self.report.add(ROWLESS, f"{instance.id}: {instance.state}, revision {instance.revision}")

@@ -15,6 +15,7 @@ from machines.connections import get_engine
 from machines.encryption.ciphers import WORDS
 from machines.encryption.rotation import Rotation, rotate_all
 from machines.engine import Conflict, Engine, EngineUnavailable, Instance, SignalboxError, UnknownInstance
+from machines.engine.search.paging import find_pages
 from machines.management.verbs import add_verb, add_verbs
 
 
@@ -38,17 +39,14 @@ class Command(BaseCommand):
 
 def rotate_orders(engine: Engine) -> Rotation:
     """Encrypt the arguments of all bulk actions under the current key. Raises EngineUnavailable."""
-    report, cursor = Rotation("arguments of bulk actions"), None
-    while BULK in engine.machines():
-        page = engine.find(BULK, limit=100, cursor=cursor, partial=False)
-        for bulk in page.instances:
-            is_new = Store(engine, bulk.id).renew_order()
-            if is_new is None:
-                report.kept[bulk.id] = WORDS
-            report.renewed += is_new is True
-            report.current += is_new is False
-        if (cursor := page.cursor) is None:
-            break
+    report = Rotation("arguments of bulk actions")
+    pages = find_pages(engine, BULK, limit=100, partial=False) if BULK in engine.machines() else ()
+    for bulk in chain.from_iterable(pages):
+        is_new = Store(engine, bulk.id).renew_order()
+        if is_new is None:
+            report.kept[bulk.id] = WORDS
+        report.renewed += is_new is True
+        report.current += is_new is False
     return report
 
 
@@ -57,14 +55,11 @@ def rotate_searchable(engine: Engine) -> Iterator[Rotation]:
     found again: a repair of each. Raises EngineUnavailable."""
     for machine in engine.machines():
         names = [name for name, mark in engine.sensitive(machine).encrypted.items() if mark.searchable]
-        report, cursor = Rotation(f"searchable fields of {machine}"), None
-        while names:
-            page = engine.find(machine, limit=100, cursor=cursor, partial=False)
-            for instance in page.instances:
+        if names:
+            report = Rotation(f"searchable fields of {machine}")
+            for instance in chain.from_iterable(find_pages(engine, machine, limit=100, partial=False)):
                 _renew_fields(engine, instance, names, report)
-            if (cursor := page.cursor) is None:
-                yield report
-                break
+            yield report
 
 
 def _renew_fields(engine: Engine, instance: Instance, names: Collection[str], report: Rotation) -> None:
