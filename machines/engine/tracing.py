@@ -218,13 +218,13 @@ def begin_steps(calls: Iterable[Call], steps: Spans) -> Iterator[Call]:
         yield function, root, args
 
 
-def begin_ends(jobs: Mapping[int, Any], steps: Spans, otherwise: str) -> str:
+def begin_ends(jobs: Iterable[tuple[int, Any]], steps: Spans, otherwise: str) -> str:
     """Begin the steps of instances whose jobs end; they go to ``steps`` by the places of the jobs. Return the argument
     of ``sb_complete`` that has their contexts: ``otherwise`` where nobody records them."""
     if find_tracer() is None:
         return otherwise
     found = []
-    for place, job in jobs.items():
+    for place, job in jobs:
         if job.invoke:
             steps[place] = Step(job.machine, job.instance, f"done.invoke.{job.invoke}", get_context(job))
         found.append(steps[place].traceparent if job.invoke else "")
@@ -258,13 +258,17 @@ class Delivery(Span):
             self.note_states(before, after)
 
 
-@contextmanager
-def handle(job: Any) -> Iterator[None]:
+def handle(job: Any) -> AbstractContextManager[None]:
     """Run the block, the handler of a taken job, in a span of its own: a child of the span of the step that made the
     job, to which it is linked as well. What the block fires is in its trace, and so is the end of the job."""
-    if find_tracer() is None:
-        yield
-        return
+    return _UNTRACED if find_tracer() is None else _trace_handler(job)
+
+
+_UNTRACED = nullcontext()
+
+
+@contextmanager
+def _trace_handler(job: Any) -> Iterator[None]:
     facts = _name_message("process", job.queue) | {
         "messaging.message.id": job.id, f"{SYSTEM}.machine": job.machine, f"{SYSTEM}.instance": job.instance,
         f"{SYSTEM}.handler": job.src, f"{SYSTEM}.attempt": job.attempt,

@@ -80,12 +80,12 @@ class Job:
         takes its progress; ``decrypt``: as of the engine."""
         self.taken = taken
         self._decrypt = decrypt
-        self._plain: dict[str, Any] = {}
-        self._secrets: set[str] = set()
+        self._plain: dict[str, Any] | None = None  # its values that were looked at
+        self._secrets: set[str] | None = None
         self.has_secrets = False  # whether anything was decrypted for the handler
         self.bundle: Bundle | None = None  # the jobs that the same call of a handler runs
         self.asked = False  # whether Redis was asked to end it and gave no answer
-        self.writes: list[tuple[str, Sequence[str | int]]] = []  # see write()
+        self.writes: Sequence[tuple[str, Sequence[str | int]]] = ()  # see write()
         self._ends = (time.monotonic() if began is None else began) + taken.timeout / 1000 if taken.timeout else None
         self._progress = progress_reporter
         self._why: str | None = None
@@ -141,23 +141,30 @@ class Job:
         """Return a value decrypted. Raises EncryptionFailed, which fails the attempt."""
         if not value or self._decrypt is None:
             return value
+        if self._plain is None:
+            self._plain = {}
         if name not in self._plain:
             plain = value
             if holds_ciphertext(value):
-                plain = self._decrypt(value, machine=self.machine, found=self._secrets)
+                plain = self._decrypt(value, machine=self.machine, found=self._hold_secrets())
                 self.has_secrets = self.has_secrets or plain != value
             self._plain[name] = plain
         return self._plain[name]
 
+    def _hold_secrets(self) -> set[str]:
+        if self._secrets is None:
+            self._secrets = set()
+        return self._secrets
+
     def conceal(self, text: str) -> str:
         """Return a text without the values that were decrypted for the handler: for what is stored of it."""
-        for secret in sorted(self._secrets, key=len, reverse=True):
+        for secret in sorted(self._secrets or (), key=len, reverse=True):
             text = text.replace(secret, MASK)
         return text
 
     def join(self, bundle: Bundle, first: Job) -> None:
         """Run this job together with others: what is stored of one conceals the secrets of all."""
-        self.bundle, self._secrets = bundle, first._secrets
+        self.bundle, self._secrets = bundle, first._hold_secrets()
 
     @property
     def attempt(self) -> int:
@@ -243,7 +250,8 @@ class Job:
     def write(self, key: str, *command: str | int) -> None:
         """Send a Redis command before this attempt's end is reported, together with those of other jobs. It may be
         sent twice, so it has to be one that is harmless then; ``key`` routes it."""
-        self.writes.append((key, command))
+        with _guard:  # what the deadline of the job ends may write at the same time
+            self.writes = [*self.writes, (key, command)]
 
     # Called by the worker
 

@@ -158,12 +158,12 @@ def has_messages(reply: Sequence[Any]) -> bool:
     return not isinstance(reply, str) and len(reply) > 4 and reply[0] == Status.OK and str(reply[4]) == "1"
 
 
-_decode = json.JSONDecoder().raw_decode  # without a look for white space around what a function wrote
+decode = json.JSONDecoder().raw_decode  # without a look for white space around what a function wrote
 
 
 def read_fields(reply: Sequence[Any]) -> dict[str, Any]:
     """Return the raw instance hash that an OK reply carries as JSON."""
-    found: dict[str, Any] = _decode(reply[3])[0]
+    found: dict[str, Any] = decode(reply[3])[0]
     return found
 
 

@@ -193,9 +193,9 @@ class LifecycleMethods(JobReadMethods):
         Raises LeaseLost when the token no longer holds the job, Refused when the step fails (the job is then still
         held).
         """
-        at, text = arguments.encode_whole("now", now), self._encode_result(job, result)
+        at, text = arguments.encode_whole("now", now), self._encode_result(require_job(job), result)
         with tracing.Spans() as steps:
-            how = tracing.begin_ends({0: require_job(job)}, steps, "")
+            how = tracing.begin_ends([(0, job)], steps, "")
             reply = self._caller.call("sb_complete", job.root, at, how, job.id, job.token, text)
             ended = reply[1] if reply[0] == Status.OK else reply
             steps.end(0, ended)
@@ -226,7 +226,7 @@ class LifecycleMethods(JobReadMethods):
                 for start in range(0, len(batch), MAX_TOGETHER):
                     part = batch[start : start + MAX_TOGETHER]
                     words = [word for _, job, result in part for word in (job.id, job.token, result)]
-                    how = tracing.begin_ends({index: job for index, job, _ in part}, steps, "short")
+                    how = tracing.begin_ends(((index, job) for index, job, _ in part), steps, "short")
                     wire.append(("sb_complete", root, (at, how, *words)))
                     sent.append((root, part))
             answers = self._caller.many(wire)
@@ -239,13 +239,15 @@ class LifecycleMethods(JobReadMethods):
             for (index, _, _), outcome in zip(part, ended, strict=True):
                 results[index] = outcome
             if not isinstance(reply, Exception) and any(
-                not isinstance(each, str) and replies.has_messages(each) for each in reply[1:]
+                replies.has_messages(each) for each in reply[1:] if not isinstance(each, str)
             ):
                 self._deliver(root, now)
         return results
 
     def _encode_result(self, job: Job, result: Any) -> str:
-        return _encode_result(self._encryption.encrypt(require_job(job).machine, result))
+        if result is None:
+            return ""
+        return arguments.encode_document("result", self._encryption.encrypt(job.machine, result), MAX_RESULT)
 
     def _read_completed(
         self, part: Sequence[tuple[int, Job, str]], reply: Any
@@ -253,9 +255,12 @@ class LifecycleMethods(JobReadMethods):
         if (failed := _find_error(reply)) is not None:
             return [failed for _ in part]
         found: list[Outcome | SignalboxError | None] = []
+        outcomes: dict[str, Outcome | None] = {"": None}  # most jobs of a call have the same
         for (_, job, _), each in zip(part, reply[1:], strict=True):
             if isinstance(each, str):
-                found.append(Outcome(each.split()) if each else None)
+                if each not in outcomes:
+                    outcomes[each] = Outcome(each.split())
+                found.append(outcomes[each])
             elif each[0] == Status.OK:
                 found.append(replies.read_outcome(each) if len(each) > 1 else None)
             else:
@@ -427,10 +432,6 @@ def _find_error(reply: Any) -> SignalboxError | None:
     if isinstance(reply, Exception):
         return return_errors(translate, reply)
     return None if reply[0] == Status.OK else BadInput(str(reply[1]))
-
-
-def _encode_result(value: Any) -> str:
-    return "" if value is None else arguments.encode_document("result", value, MAX_RESULT)
 
 
 def _escape(text: str) -> str:

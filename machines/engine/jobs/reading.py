@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, NoReturn
 
 from machines.engine import arguments, limits
@@ -15,7 +16,7 @@ from machines.engine.errors import BadInput, EngineUnavailable, LookupFailed
 from machines.engine.keys import Partition
 from machines.engine.records import PartialList
 
-from .records import Job
+from .records import Job, LazyRecord
 
 PLACES = ("ready", "leased", "delayed", "dead", "handled")
 MAX_LISTED = 1000  # jobs one call shows
@@ -130,6 +131,13 @@ def read_job(machine: str, root: str, id: str, row: Row, data: dict[str, Any], i
     return found
 
 
+class JobBeingBuilt(LazyRecord):
+    """A job that is not frozen yet: to set the fields of one that is takes several times as long."""
+
+    __slots__ = tuple(each.name for each in fields(Job))
+    __setattr__ = object.__setattr__
+
+
 def read_taken_jobs(
     machine: str, root: str, worker: str, reply: Sequence[Any], types_of: Callable[[str], FieldTypes]
 ) -> list[Job]:
@@ -140,21 +148,19 @@ def read_taken_jobs(
     for id, flat, token, until, definition, text in zip(words, words, words, words, words, words, strict=True):
         if definition and definition not in types:
             types[definition] = types_of(definition)
-        job: Job = Job.__new__(Job)
-        _set(job, "id", id)
-        _set(job, "machine", machine)
-        _set(job, "root", root)
-        _set(job, "token", token)
+        job: Any = JobBeingBuilt()
+        job.id, job.machine, job.root, job.token = id, machine, root, token
         pairs = iter(flat)
         row = dict(zip(pairs, pairs, strict=True))
-        _set(job, "queue", row["queue"])
-        _set(job, "src", row["src"])
-        _set(job, "instance", row.get("instance", ""))
-        _set(job, "attempt", 1 if token[:2] == "1-" else int(token.partition("-")[0]))
-        _set(job, "timeout", int(row["timeout"]) if "timeout" in row else 0)
-        _set(job, "lease", int(row["lease"]) if "lease" in row else limits.DEFAULT_LEASE)
+        job.queue, job.src, job.instance = row["queue"], row["src"], row.get("instance", "")
+        job.attempt = 1 if token[:2] == "1-" else int(token.partition("-")[0])
+        job.timeout = int(row["timeout"]) if "timeout" in row else 0
+        job.lease = int(row["lease"]) if "lease" in row else limits.DEFAULT_LEASE
+        job.priority = int(row["priority"]) if "priority" in row else limits.DEFAULT_PRIORITY
+        job.group = row.get("group", "")
         row[_LEASE] = (now, worker, token, until, text, types.get(definition))
-        _set(job, "_lazy", (_FIELDS_OF_TAKEN, row))
+        job._lazy = _FIELDS_OF_TAKEN, row
+        job.__class__ = Job
         found.append(job)
     return found
 
@@ -227,7 +233,7 @@ def _deadline(row: Row) -> int:
 
 def _data(row: Row) -> dict[str, Any]:
     text, types = row[_LEASE][4:]
-    return types.convert(json.loads(text)) if types else {}
+    return types.convert(replies.decode(text)[0]) if types else {}
 
 
 _FIELDS_OF_TAKEN: Mapping[str, Callable[[Row], Any]] = {

@@ -93,8 +93,7 @@ class Coroutines:
         self._loop.stop()
 
     def give(self, work: list[Work]) -> None:
-        for each in work:
-            self._line.put(each)
+        self._line.put(work)
         self._ask()
 
     def waiting(self) -> int:

@@ -9,7 +9,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from machines.engine import errors, tracing
@@ -22,6 +22,7 @@ from .coroutines import Coroutines
 from .in_flight import InFlightJobs
 from .output import OutputKeeper
 from .threads import Threads
+from .waiting_line import Work
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ class Executor:
         self.coroutines.start()
 
     def give(self, jobs: Iterable[Job]) -> None:
-        together: list[tuple[Handler, Unit]] = []
+        apart, together = list[Work](), list[Work]()  # for the threads, for the event loop
         bundled: dict[str, list[Job]] = {}
         self._deadlines.watch(jobs)
         for job in jobs:
@@ -71,21 +72,21 @@ class Executor:
             elif handler.is_async:
                 together.append((handler, job))
             else:
-                self._threads.give(handler, job)
+                apart.append((handler, job))
         for name, each in bundled.items():
             if (handler := self._registry.get(name)) is not None:
-                together += self._bundle(handler, each)
+                for bundle in split_jobs(each, handler.max_jobs):
+                    self._in_flight.bundle(bundle)
+                    (together if handler.is_async else apart).append((handler, bundle))
+        if apart:
+            self._threads.give(apart)
         if together:
             self.coroutines.give(together)
 
-    def _bundle(self, handler: Handler, jobs: Sequence[Job]) -> Iterator[tuple[Handler, Unit]]:
-        """Give bundles of jobs to the threads; yield those that are for the event loop."""
-        for bundle in split_jobs(jobs, handler.max_jobs):
-            self._in_flight.bundle(bundle)
-            if handler.is_async:
-                yield handler, bundle
-            else:
-                self._threads.give(handler, bundle)
+    def is_bundled(self, src: str) -> bool:
+        """Tell whether a call of this handler runs several jobs."""
+        handler = self._registry.get(src)
+        return handler is not None and handler.max_jobs > 0
 
     def count_together(self, job: Job) -> int:
         """Return how many jobs like this one a call of its handler runs."""

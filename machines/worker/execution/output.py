@@ -10,7 +10,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, TextIO
 
@@ -33,11 +33,19 @@ def read_output(storage: Storage, keys: Keys, root: str, job: str) -> str:
 
 
 class JobOutput:
-    """The end of what the attempts of one job said, ``most`` characters of it."""
+    """The end of what the attempts of one job said, ``most`` characters of it. What its block says is added."""
 
-    def __init__(self, job: Job, most: int) -> None:
-        self.job, self._most, self._text, self._lock = job, most, "", threading.Lock()
+    def __init__(self, keeper: OutputKeeper, job: Job, most: int) -> None:
+        self.job, self._keeper, self._most, self._text, self._lock = job, keeper, most, "", threading.Lock()
         self.changed = self.ended = False
+
+    def __enter__(self) -> None:
+        self._keeper.hold(self)
+        self._token = _current.set(self)
+
+    def __exit__(self, kind: object, error: object, trail: object) -> None:
+        _current.reset(self._token)
+        self._keeper.release(self, DONE if kind is None else FAILED)
 
     def add(self, text: str) -> None:
         text = (
@@ -54,10 +62,11 @@ class JobOutput:
             self.changed = False
             return self._text
 
-    def end(self, key: str, lasts: int) -> None:
+    def end(self, lasts: int) -> None:
         """Leave the text to be written with the end of the attempt, and hear no more; only the first time."""
         with self._lock:
             if self._text and not self.ended:
+                key = self._keeper.name_key(self.job)
                 self.job.write(key, "SET", key, self._text, "EX", lasts)
             self.changed, self.ended = False, True
 
@@ -100,26 +109,26 @@ class OutputKeeper:
         while self._restore:
             setattr(sys, *self._restore.pop())
 
-    @contextmanager
-    def collect(self, job: Job, earlier: str = "") -> Iterator[None]:
+    def collect(self, job: Job, earlier: str = "") -> AbstractContextManager[None]:
         """Collect what the block says for a job, behind what earlier attempts said. It is written with the end of the
         attempt."""
         if not self._most:
-            yield
-            return
-        output = JobOutput(job, self._most)
-        output.add(earlier)
-        self._held[job] = output
-        if job.ended:  # by its deadline, which may have passed before there was anything to end
-            self.end(job)
-        token, lasts = _current.set(output), FAILED
-        try:
-            yield
-            lasts = DONE
-        finally:
-            _current.reset(token)
-            self._held.pop(job, None)
-            output.end(self._name_key(job), lasts)
+            return nullcontext()
+        output = JobOutput(self, job, self._most)
+        if earlier:
+            output.add(earlier)
+        return output
+
+    def hold(self, output: JobOutput) -> None:
+        """Write an output now and then while its job runs."""
+        self._held[output.job] = output
+        if output.job.ended:  # by its deadline, which may have passed before there was anything to end
+            self.end(output.job)
+
+    def release(self, output: JobOutput, lasts: int) -> None:
+        """End an output with its job. ``lasts``: seconds for which it is kept."""
+        self._held.pop(output.job, None)
+        output.end(lasts)
 
     @contextmanager
     def collect_together(self, jobs: Sequence[Job], earlier: str = "") -> Iterator[None]:
@@ -137,7 +146,7 @@ class OutputKeeper:
     def end(self, job: Job) -> None:
         """End the output of an attempt that is over though its handler may go on: what it says now is not heard."""
         if (output := self._held.pop(job, None)) is not None:
-            output.end(self._name_key(job), FAILED)
+            output.end(FAILED)
 
     def has_earlier(self, job: Job) -> bool:
         return self._most > 0 and job.attempt > 1
@@ -152,7 +161,7 @@ class OutputKeeper:
             return ""
         return f"{earlier}\n-- attempt {job.attempt} --\n" if earlier else ""
 
-    def _name_key(self, job: Job) -> str:
+    def name_key(self, job: Job) -> str:
         return self._keys.output(job.taken.root, job.id)
 
     def _run(self) -> None:
@@ -163,7 +172,7 @@ class OutputKeeper:
 
     def _write(self, output: JobOutput) -> None:
         try:
-            key = self._name_key(output.job)
+            key = self.name_key(output.job)
             self._storage.commands([(key, ["SET", key, output.read(), "EX", RUNNING])])
         except errors.EngineUnavailable:
             output.changed = not output.ended

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from machines.worker.registry import Handler
 
 from . import database_connections
 from .bundles import Unit, list_jobs
 from .in_flight import InFlightJobs
-from .waiting_line import WaitingLine
+from .waiting_line import WaitingLine, Work
 
 log = logging.getLogger(__name__)
 
@@ -40,11 +40,12 @@ class Threads:
         self._there = 0  # threads that take jobs, or will again after the one they are at
         database_connections.watch()
 
-    def give(self, handler: Handler, unit: Unit) -> None:
-        self._line.put((handler, unit))
-        self._tickets.put(True)
-        if self._there < self._in_flight.size and self._tickets.qsize() > self._there - len(self._at):
-            self._reinforce()
+    def give(self, works: Sequence[Work]) -> None:
+        self._line.put(works)
+        for _ in works:
+            self._tickets.put(True)
+            if self._there < self._in_flight.size and self._tickets.qsize() > self._there - len(self._at):
+                self._reinforce()
 
     def _reinforce(self) -> None:
         with self._lock:

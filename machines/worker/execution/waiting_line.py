@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterable
 
 from machines.worker.registry import Handler
 
-from .bundles import Unit, list_jobs
+from .bundles import Bundle, Unit
 
 Work = tuple[Handler, Unit]
 AGED = 20  # each twentieth job that is popped comes from the lowest priority, so that none waits for ever
@@ -25,18 +26,23 @@ class WaitingLine:
     def __len__(self) -> int:
         return self._count
 
-    def put(self, work: Work) -> None:
-        jobs = [job.taken for job in list_jobs(work[1])]
-        priority = max(job.priority for job in jobs)
+    def put(self, works: Iterable[Work]) -> None:
         with self._lock:
-            self._priorities.setdefault(priority, {}).setdefault(jobs[0].group, deque()).append(work)
-            self._count += 1
+            for work in works:
+                priority, group = _find_place(work[1])
+                if (groups := self._priorities.get(priority)) is None:
+                    groups = self._priorities[priority] = {}
+                if (waiting := groups.get(group)) is None:
+                    waiting = groups[group] = deque()
+                waiting.append(work)
+                self._count += 1
 
     def pop(self) -> Work:
         """Remove and return the next one. Raises IndexError when there is none."""
         with self._lock:
-            is_aged = self._popped % AGED == AGED - 1
-            priority = (min if is_aged else max)(self._priorities, default=0)
+            priority = next(iter(self._priorities), 0)
+            if len(self._priorities) > 1:
+                priority = (min if self._popped % AGED == AGED - 1 else max)(self._priorities)
             work = self._pop(priority, next(iter(self._priorities.get(priority, ())), ""), last=False)
             self._popped += 1
             return work
@@ -53,11 +59,20 @@ class WaitingLine:
         groups = self._priorities.get(priority)
         if not groups:
             raise IndexError("nothing waits")
-        waiting = groups.pop(group)
+        waiting = groups[group]
         work = waiting.pop() if last else waiting.popleft()
-        if waiting:
-            groups[group] = waiting
-        elif not groups:
-            del self._priorities[priority]
+        if not waiting:
+            del groups[group]
+            if not groups:
+                del self._priorities[priority]
+        elif len(groups) > 1:
+            groups[group] = groups.pop(group)  # to the end of the turns
         self._count -= 1
         return work
+
+
+def _find_place(unit: Unit) -> tuple[int, str]:
+    """Return the priority and the group of a job, or of jobs that run together."""
+    if isinstance(unit, Bundle):
+        return max(job.taken.priority for job in unit.jobs), unit.jobs[0].taken.group
+    return unit.taken.priority, unit.taken.group

@@ -141,9 +141,12 @@ class PollLoop:
         blocked = self._looped if self._executor.coroutines.is_blocked else ()
         jobs = self._fetcher.fetch(room, without=blocked, sizes=self._sizes)
         if jobs:
-            self._note_sizes(jobs)
-            self._has_groups = any(job.taken.group for job in jobs)
-            self._looped |= {ServedQueue(j.machine, j.queue) for j in jobs if self._executor.is_coroutine(j.src)}
+            taken = [job.taken for job in jobs]
+            kinds = {(each.machine, each.queue, each.src) for each in taken}
+            self._looped |= {ServedQueue(*queue) for *queue, src in kinds if self._executor.is_coroutine(src)}
+            if self._sizes or any(self._executor.is_bundled(src) for _, _, src in kinds):
+                self._note_sizes(jobs)
+            self._has_groups = any(each.group for each in taken)
             self._in_flight.pick_up(jobs)
             self._tried += [job for job in jobs if job.taken.attempt > 1]
             self._on_jobs(jobs)

@@ -16,7 +16,7 @@ from tests.worker.builders import Running
 def wait(line, groups, priority=5):
     for number, group in enumerate(groups):
         taken = SimpleNamespace(group=group, priority=priority)
-        line.put((None, SimpleNamespace(taken=taken, name=f"{group}{number}")))
+        line.put([(None, SimpleNamespace(taken=taken, name=f"{group}{number}"))])
 
 
 def pop_all(line, pop="pop"):
@@ -46,7 +46,7 @@ def test_jobs_that_are_handled_together_have_the_highest_priority_among_them():
     wait(line, "c")
     bundle = Bundle.__new__(Bundle)
     bundle.jobs = [SimpleNamespace(taken=SimpleNamespace(group="", priority=each)) for each in (0, 9)]
-    line.put((None, bundle))
+    line.put([(None, bundle)])
     assert line.pop()[1] is bundle
 
 
