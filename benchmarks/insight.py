@@ -36,7 +36,13 @@ STEP_ROWS = f"""SELECT (i // {STEPS} + 1)::INTEGER n, (i % {STEPS} + 1)::INTEGER
   CASE i % {STEPS} WHEN 0 THEN '' ELSE 'State' || (i % {STEPS} - 1) END source, 'State' || (i % {STEPS}) target,
   't' || (hash(i * 3) % 20) transitions, {WAITED} waited,
   CASE WHEN hash(i * 5) % 10 < 3 THEN 'user' || (hash(i * 11) % 50) ELSE '' END actor, 1::INTEGER AS version,
-  CASE hash(i * 17) % 3 WHEN 0 THEN 'timer' WHEN 1 THEN 'job' ELSE 'person' END kind, '' queue, '' handler
+  CASE hash(i * 17) % 3 WHEN 0 THEN 'timer' WHEN 1 THEN 'job' ELSE 'person' END kind,
+  CASE kind WHEN 'job' THEN 'queue' || (hash(i * 19) % 5) ELSE '' END queue, '' handler,
+  CASE kind WHEN 'job' THEN 'host-' || (hash(i * 23) % 40) || '-4711-abcdef' ELSE '' END worker,
+  CASE kind WHEN 'job' THEN 1 + (hash(i * 29) % 20 // 19) END::INTEGER attempt,
+  CASE kind WHEN 'job' THEN hash(i * 31) % 5000 END::BIGINT queued,
+  CASE attempt WHEN 2 THEN hash(i * 37) % 60000 WHEN 1 THEN 0 END::BIGINT retried,
+  CASE kind WHEN 'job' THEN (exp(hash(i * 41) % 1000 / 100))::BIGINT END ran
   FROM range({{0}}, {{1}}) t(i)"""
 INSTANCE_ROWS = """SELECT i::INTEGER n, 'order-' || (hash(i) % 10000000) || '-' || i instance,
   (1.7e12 + i * 700)::BIGINT created, 10::INTEGER revision, created AS first, created + (hash(i) % 9000000)::BIGINT AS
@@ -99,7 +105,8 @@ def main() -> None:
                 f"funnel, {name}", lambda search=search: questions.funnel(search, ["State0", "State5"], store=store)
             )
             measure(f"bottlenecks, {name}", lambda search=search: questions.bottlenecks(search, store=store))
-            measure(f"people, {name}", lambda search=search: questions.people(search, store=store))
+            for by in ("actor", "worker"):
+                measure(f"{by}s, {name}", lambda search=search, by=by: questions.people(search, by, store=store))
         measure("compare region 3 with all", lambda: compare(one, every, store=store))
         measure("compare version 2 with all", lambda: compare(Search("order", versions=(2,)), every, store=store))
         if given.read:

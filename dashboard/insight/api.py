@@ -55,7 +55,9 @@ class FunnelTerms(SearchTerms):
 
 
 class PeopleTerms(SearchTerms):
-    each: str = Field("queue", description="queue, handler, kind; actor takes the right to see the audit")
+    each: str = Field(
+        "queue", description="queue, handler, worker, attempt, kind; actor takes the right to see the audit"
+    )
 
 
 class LevelTerms(SearchTerms):
@@ -70,7 +72,7 @@ class InstanceTerms(SearchTerms):
     path: list[str] = Field([], description="went exactly through these states")
     stage: list[str] = Field([], description="reached these states one after the other", max_length=20)
     within: str = Field("", description="of the first stage, such as `2d`")
-    each: str = Field("", description="has a step of this queue, handler, kind or actor: with `name`")
+    each: str = Field("", description="has a step of this queue, handler, worker, attempt, kind or actor: with `name`")
     name: str = ""
     limit: int = Field(100, ge=1, le=1000)
     after: str = Field("", description="`after` of the page before")
@@ -135,7 +137,10 @@ def get_insight_funnel(request: HttpRequest, machine: str, terms: Query[FunnelTe
 
 @group.get(f"{INSIGHT}/people", right="view", refusals=OFF, answers=People)
 def get_insight_people(request: HttpRequest, machine: str, terms: Query[PeopleTerms]) -> People:
-    """Get steps and waiting time by queue, handler, kind of step or person."""
+    """Get steps and times by queue, handler, worker, attempt, kind of step or person.
+
+    `queued`, `running` and `retried` are of jobs whose times are known.
+    """
     search = _read(request, machine, terms)
     _check_group(request, machine, terms.each)
     return questions.people(search, by=terms.each)

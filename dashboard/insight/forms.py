@@ -32,7 +32,10 @@ QUESTIONS = {
 }
 STAGES = ("stage1", "stage2", "stage3", "stage4")
 SECOND = "second-"
-GROUPS = {"queue": "queue", "handler": "handler", "kind": "kind of step", "actor": "person"}
+GROUPS = {
+    "queue": "queue", "handler": "handler", "worker": "worker", "attempt": "attempt", "kind": "kind of step",
+    "actor": "person",
+}  # fmt: skip
 MAX_TEXT = 200  # characters of a term
 
 NAMES = "audit"

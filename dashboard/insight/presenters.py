@@ -183,7 +183,11 @@ class InsightPage:
         by = self.answer.by
         for one in self.answer.rows:
             about = page_of("queue", self.machine, one.name) if by == "queue" else ""
-            yield one, self.link_instances(each=by, name=one.name), about
+            yield one, self.link_instances(each=by, name=one.name) if one.name else "", about
+
+    @property
+    def has_job_times(self) -> bool:
+        return any(one.running.count for one in self.answer.rows)
 
     @property
     def time_rows(self) -> Iterator[tuple[Duration, Trend, str]]:

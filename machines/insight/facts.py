@@ -11,6 +11,7 @@ from machines.engine.definitions import outline
 from .records import GAP
 
 CREATE, MIGRATE = "(create)", "(migrate)"
+ENDS = ("done.invoke.", "error.invoke.")
 Row = tuple[Any, ...]
 
 
@@ -36,8 +37,7 @@ class VersionFacts:
                 name = parents[name]
             tags[state.name] = tuple(dict.fromkeys(around))
             for invoke in state.invokes:
-                ends = (f"done.invoke.{invoke.id}", f"error.invoke.{invoke.id}")
-                work |= dict.fromkeys(ends, (invoke.queue, invoke.src))
+                work |= dict.fromkeys((f"{end}{invoke.id}" for end in ENDS), (invoke.queue, invoke.src))
         return cls(tags, work)
 
 
@@ -85,8 +85,8 @@ class Case:
         rows = [self._add(entry) for entry in fresh]
         self.version, self.steps = version, self.steps + len(fresh)
         return [
-            (self.n, *row, of, *_describe(row[2], row[7], known.get(of)))
-            for row, of in zip(rows, versions, strict=True)
+            (self.n, *row, of, *_describe(row[2], row[7], known.get(of)), *_read_job(entry))
+            for row, of, entry in zip(rows, versions, fresh, strict=True)
         ]
 
     def close(self, revision: int, state: str, entered: int) -> None:
@@ -100,6 +100,8 @@ class Case:
 
     def _add(self, entry: Sequence[Any]) -> Row:
         revision, at, event, state, transitions, actor = entry[:6]
+        if event.startswith(ENDS):  # the actor is the job: no two steps have the same
+            actor = ""
         text = ", ".join(state) if isinstance(state, list) else state
         gap = revision - self.revision - 1
         source: str | None = None if gap else self.state
@@ -140,10 +142,16 @@ def _number_versions(entries: Sequence[Sequence[Any]], version: int) -> list[int
 
 def _describe(event: str, actor: str, known: VersionFacts | None) -> tuple[str, str, str]:
     """Return the kind of a step, and queue and handler of its job."""
-    if event.startswith(("done.invoke.", "error.invoke.")):
+    if event.startswith(ENDS):
         return ("job failed" if event[0] == "e" else "job", *(known.work.get(event, ("", "")) if known else ("", "")))
     if event.startswith("after."):
         return "timer", "", ""
     if event.startswith("("):
         return "creation" if event == CREATE else "repair", "", ""
     return "person" if actor else "event", "", ""
+
+
+def _read_job(entry: Sequence[Any]) -> Row:
+    """Return worker, attempt and times of the job whose end a step is, as far as its entry has them."""
+    queued, retried, ran, attempt, worker = entry[10] if len(entry) > 10 else (None, None, None, None, "")
+    return worker, attempt, queued, retried, ran

@@ -62,7 +62,8 @@ FROM late, asked LEFT JOIN stays ON leaves AND NOT left_before"""
 """Stays in a state that may be one of several, those above a limit, and instances that are late."""
 MOST_STAGES = 20
 MOST_HELD = 12_000_000  # steps: some 150 MB
-MEASURES = ("actor", "queue", "handler", "kind")
+MEASURES = {name: name for name in ("actor", "queue", "handler", "worker", "kind")} | {"attempt": "attempt::VARCHAR"}
+OF_JOBS = ("queue", "handler", "worker", "attempt")  # those of them that tell how jobs went
 STEPS_IN_BUCKETS = 4  # buckets for each power of ten
 
 
@@ -272,23 +273,30 @@ def bottlenecks(search: Search, *, now: int | None = None, store: Store | None =
 
 
 def people(search: Search, by: str = "actor", *, most: int = 200, store: Store | None = None) -> People:
-    """Answer who or what takes the steps and how long these waited before: ``by`` is actor, queue, handler or kind."""
-    _check_measure(by)
-    chosen = select(search, store or get_store())
+    """Answer who or what takes the steps and how long these waited before: ``by`` is actor, queue, handler, worker,
+    attempt or kind."""
+    measure, chosen = _find_measure(by), select(search, store or get_store())
+    times = ", ".join(
+        map(SPREAD.format, ("waited", "queued", "ran", "nullif(retried, 0)")[: 4 if by in OF_JOBS else 1])
+    )
     rows = chosen.ask(
-        f"SELECT count(*) OVER (), {by}, count(*), count(DISTINCT n), count(*) FILTER (kind = 'job failed'), "
-        f"{SPREAD.format('waited')} FROM {{chosen_steps}} WHERE {by} <> '' GROUP BY 2 ORDER BY 3 DESC, 2 LIMIT ?",
+        f"SELECT count(*) OVER (), coalesce({measure}, ''), count(*), count(DISTINCT n), "
+        f"count(*) FILTER (kind = 'job failed'), {times} FROM {{chosen_steps}} "
+        f"WHERE {'queue' if by in ('worker', 'attempt') else measure} <> '' GROUP BY 2 ORDER BY 3 DESC, 2 LIMIT ?",
         most,
     )
     extent = replace(chosen.extent(), left_out=rows[0][0] - len(rows) if rows else 0)
-    found = (PersonFigure(name, steps, n, failed, make_spread(spread)) for _, name, steps, n, failed, *spread in rows)
+    found = (
+        PersonFigure(name, steps, n, failed, *(make_spread(spreads[at : at + 3]) for at in range(0, len(spreads), 3)))
+        for _, name, steps, n, failed, *spreads in rows
+    )
     return People(extent, by, tuple(found))
 
 
-def _check_measure(by: str) -> str:
+def _find_measure(by: str) -> str:
     if by not in MEASURES:
         raise BadSearch(f"there is no measure {by!r}; there are {', '.join(MEASURES)}")
-    return by
+    return MEASURES[by]
 
 
 def service_levels(
@@ -340,7 +348,7 @@ def list_instances(
         terms.append(f"n IN (WITH {reached} SELECT n FROM e{len(stages) - 1})")
         values += given
     if measure is not None:
-        terms.append(f"n IN (SELECT n FROM {{steps}} WHERE {_check_measure(measure[0])} = ?)")
+        terms.append(f"n IN (SELECT n FROM {{steps}} WHERE {_find_measure(measure[0])} = ?)")
         values.append(measure[1])
     where = f"FROM {{chosen_instances}} WHERE {' AND '.join(terms)}"
     ((total,),) = chosen.ask(f"SELECT count(*) {where}", *values)

@@ -201,14 +201,19 @@ class Bottlenecks(Answer):
 
 @dataclass(frozen=True, slots=True)
 class PersonFigure:
-    """Steps of one actor, queue, handler or kind. ``failed``: steps by which a job failed. ``wait``: time in the source
-    before the step."""
+    """Steps of one actor, queue, handler, worker, attempt or kind; an empty name where a job's is unknown. ``failed``:
+    steps by which a job failed. ``wait``: time in the source before the step. Of jobs whose times are known ``queued``:
+    time until a worker first took it, and ``running``: of the last attempt; ``retried``: from the first attempt to the
+    last one, of those that had several."""
 
     name: str
     steps: int
     instances: int
     failed: int
     wait: Spread
+    queued: Spread = Spread()
+    running: Spread = Spread()
+    retried: Spread = Spread()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import duckdb
 
 T = TypeVar("T")
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "manifest.json"
 THREADS = 2
 MEMORY = "1GB"  # of DuckDB in one process; what does not fit goes to temporary files
@@ -55,7 +55,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "steps": {
         "n": "INTEGER", "revision": "INTEGER", "ms": "BIGINT", "event": "VARCHAR", "source": "VARCHAR",
         "target": "VARCHAR", "transitions": "VARCHAR", "waited": "BIGINT", "actor": "VARCHAR", "version": "INTEGER",
-        "kind": "VARCHAR", "queue": "VARCHAR", "handler": "VARCHAR",
+        "kind": "VARCHAR", "queue": "VARCHAR", "handler": "VARCHAR", "worker": "VARCHAR", "attempt": "INTEGER",
+        "queued": "BIGINT", "retried": "BIGINT", "ran": "BIGINT",
     },
     "instances": {
         "n": "INTEGER", "instance": "VARCHAR", "created": "BIGINT", "revision": "INTEGER", "first": "BIGINT",
@@ -65,10 +66,12 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
 }  # fmt: skip
 """Kind of facts -> column -> type. ``path`` and ``visited`` are states, ``tags`` those of
-the state, that tabs separate; ``data`` is JSON; ``ended`` is NULL where the instance was deleted before it ended."""
+the state, that tabs separate; ``data`` is JSON; ``ended`` is NULL where the instance was deleted before it ended.
+``queued``, ``retried``, ``ran``: ms of the job that a step ends until it was first taken, from then until it was last
+taken, and since; NULL where they are unknown."""
 SHAPE = ("event", "source", "target", "transitions", "version", "kind", "queue", "handler")
 FILES: Mapping[str, Sequence[str]] = {
-    "steps": ("n", "revision", "ms", "waited", "actor", "shape"),
+    "steps": ("n", "revision", "ms", "waited", "actor", "worker", "attempt", "queued", "retried", "ran", "shape"),
     "shapes": ("shape", *SHAPE),
     "instances": tuple(COLUMNS["instances"]),
 }
@@ -333,13 +336,17 @@ class Store:
         return new
 
     def convert(self, machine: str) -> None:
-        """Write steps of format 1 anew, in which each step has the columns of its shape."""
-        new = known = self.manifest(machine, (1, FORMAT))
+        """Write steps of earlier formats anew: in 1 each has the columns of its shape, 1 and 2 tell nothing of jobs."""
+        new = known = self.manifest(machine, (1, 2, FORMAT))
         if known.format == FORMAT:
             return
         with _reporting(self.folder(machine)):
             for name in known.steps:
-                rows = f"SELECT {', '.join(COLUMNS['steps'])} FROM {self._table(machine, 'steps', [name])}"
+                held, columns = (self._table(machine, "steps", names) for names in ([name], []))
+                rows = f"(FROM {held} UNION ALL BY NAME {columns})"
+                if known.format > 1:
+                    rows = STEPS.format(rows=rows, shapes=self._table(machine, "shapes", known.shapes))
+                rows = f"SELECT {', '.join(COLUMNS['steps'])} FROM {rows}"
                 new = self._write_steps(machine, new, rows)
             steps = {name: rows for name, rows in new.steps.items() if name not in known.steps}
             old = {**known.old, **dict.fromkeys(known.steps, time.time())}

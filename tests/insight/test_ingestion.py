@@ -431,3 +431,49 @@ def test_steps_of_jobs_name_queue_and_handler(engine, duty, store):
     (row,) = questions.people(Search("mail"), "queue", store=store).rows
     assert (row.name, row.steps, row.failed) == ("post", 1, 0)
     assert questions.people(Search("mail"), "handler", store=store).rows[0].name == "send"
+
+
+@pytest.mark.parametrize("is_together", [True, False])
+def test_jobs_tell_how_long_they_waited_ran_and_were_retried(engine, duty, store, is_together):
+    sending = {"invoke": {"src": "send", "queue": "post", "onDone": "Sent", "onError": "Lost"}}
+    states = {"Sending": sending, "Sent": {"type": "final"}, "Lost": {}}
+    engine.publish({"id": "mail", "initial": "Sending", "states": states})
+    for id in ("a", "b", "c"):
+        engine.create("mail", id, now=1_000)
+    lost, first, second = engine.take("mail", "post", "w1", count=3, now=3_000)
+    engine.fail(lost, "no", retry=False, now=3_500)
+    engine.fail(first, "no", now=4_000, delay=5)
+    (again,) = engine.take("mail", "post", "w2", now=60_000)
+    if is_together:
+        engine.complete_many([(again, None), (second, None)], now=61_000)
+    else:
+        engine.complete(second, now=61_000)
+        engine.complete(again, {"sent": 1}, now=61_000)
+    run(duty)
+
+    def describe(by):
+        rows = questions.people(Search("mail"), by, store=store).rows
+        return {
+            one.name: (one.steps, one.failed, one.queued.total, one.running.total, one.retried.total) for one in rows
+        }
+
+    assert describe("worker") == {"w1": (2, 1, 4_000, 500 + 58_000, 0), "w2": (1, 0, 2_000, 1_000, 57_000)}
+    assert describe("attempt") == {"1": (2, 1, 4_000, 58_500, 0), "2": (1, 0, 2_000, 1_000, 57_000)}
+    assert describe("queue") == {"post": (3, 1, 6_000, 59_500, 57_000)}
+    assert questions.people(Search("mail"), "queue", store=store).rows[0].retried.count == 1
+    assert questions.list_instances(Search("mail"), measure=("attempt", "2"), store=store).total == 1
+    assert questions.list_instances(Search("mail"), measure=("attempt", "two"), store=store).total == 0
+    assert questions.people(Search("mail"), store=store).rows == ()  # a job is no person
+
+
+def test_times_of_a_job_that_no_worker_held_are_unknown(engine, duty, store):
+    states = {"Sending": {"invoke": {"id": "job", "src": "send", "queue": "post", "onError": "Lost"}}, "Lost": {}}
+    engine.publish({"id": "mail", "initial": "Sending", "states": states})
+    engine.create("mail", "a")
+    (job,) = engine.jobs("mail", "post")
+    engine.withdraw("mail", job.id, actor="ann", reason="no need")
+    run(duty)
+    for by in ("worker", "attempt"):
+        (row,) = questions.people(Search("mail"), by, store=store).rows
+        assert (row.name, row.steps, row.failed) == ("", 1, 1)
+        assert row.queued.count == row.running.count == row.retried.count == 0

@@ -333,8 +333,9 @@ MIGRATE = "(migrate)"  # the event of a step that moved an instance to another v
 
 
 def decode_entry(entry: str) -> list[Any]:
-    """Decode one history entry: [revision, ms, event, state, transitions, actor, reason, payload, set, unset]. Raises
-    EngineFault (SB517) for one that the library of an older release answered as it is in Redis, or that is damaged."""
+    """Decode one history entry: [revision, ms, event, state, transitions, actor, reason, payload, set, unset, job].
+    Raises EngineFault (SB517) for one that the library of an older release answered as it is in Redis, or that is
+    damaged."""
     try:
         found = json.loads(entry)
     except ValueError:

@@ -38,6 +38,22 @@ def test_an_entry_has_no_name_that_the_definition_knows(engine):
 
 
 @pytest.mark.parametrize("chart", [False, True], ids=["flat", "chart"])
+def test_the_end_of_a_job_tells_how_it_went(engine, chart):
+    working = {"invoke": {"id": "work", "src": "do", "queue": "q", "onDone": "Done"}}
+    states = {"Work": working | ({"initial": "A", "states": {"A": {}}} if chart else {}), "Done": {}}
+    for name, result in (("m", {"n": 1}), ("n", None)):
+        started(engine, machine(name, states))
+        (job,) = engine.take(name, "q", ODD, now=NOW + 5)
+        engine.fail(job, "no", delay=10, now=NOW + 20)
+        (job,) = engine.take(name, "q", ODD, now=NOW + 40)
+        engine.complete(job, result, now=NOW + 100)
+        newest = steps(engine, name)[-1]
+        assert newest[3:] == ["Done", "t1", f"job {job.id}", 0, {"result": result} if result else 0, 0, [],
+                              [5, 35, 60, 2, ODD]]  # fmt: skip
+        assert engine.history(name, "x")[0].changes == {}
+
+
+@pytest.mark.parametrize("chart", [False, True], ids=["flat", "chart"])
 def test_any_text_comes_back(engine, chart):
     go = {"actions": [{"set": {"text": "event.text", "many": "event.many", "n": "event.n"}}, {"unset": "gone"}]}
     states = {"A": {"on": {"go": go}}}

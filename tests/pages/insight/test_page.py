@@ -67,6 +67,24 @@ def test_a_queue_leads_to_the_times_of_its_jobs(facts, as_):
     ]
 
 
+def test_jobs_have_times_where_these_are_known(facts, as_):
+    known = {1: VersionFacts(work={"done.invoke.a": ("mail", "send")})}
+    steps, rows = [], []
+    for number, job in enumerate(([], [[], [1_000, 0, 2_000, 1, "w1"]], [[], [1_000, 4_000, 2_000, 2, "w2"]]), 50):
+        case = Case(number, f"job-{number}", 1000)
+        entry = [2, 2000, "done.invoke.a", "Active", "", "job 0-1", "", 0, 0, *job]
+        steps += case.add([[1, 1000, CREATE, "New", "", ""], entry], 1, known)
+        rows.append(case.row())
+    facts.append("activation", facts.manifest("activation"), steps, rows)
+    client = as_("viewer")
+    page = read(client, "?show=people&each=worker").partition('aria-label="Answer"')[2]
+    assert re.findall(r'<th scope="row">\s*(\w+)</th>', page) == ["unknown", "w1", "w2", "w1", "w2"]
+    assert "show=instances&each=worker&name=w2" in page.replace("&amp;", "&")
+    for each in ("queue", "handler", "attempt"):
+        assert "Running p50" in read(client, f"?show=people&each={each}")
+    assert "Running p50" not in read(client, "?show=people&each=kind")
+
+
 def test_each_figure_leads_to_as_many_instances(facts, as_):
     client = as_("viewer")
     asked = ["", "?show=people&each=kind", "?show=funnel&stage1=Waiting&stage2=Active&within=2h"]

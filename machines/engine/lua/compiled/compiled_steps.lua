@@ -1,5 +1,5 @@
--- needs: chart_compiler, lua_source, payloads, programs, pulse, refusals, replies, reserved_events, step_compiler, step_plan
--- needs: step_source, timers, traces, work_budget
+-- needs: chart_compiler, history_entries, lua_source, payloads, programs, pulse, refusals, replies, reserved_events
+-- needs: step_compiler, step_plan, step_source, timers, traces, work_budget
 -- The fast path of `sb_fire`, `sb_explain` and `sb_complete`: compiled steps by the fields of the instance, its state and the
 -- event. Each is compiled at its first use, or a step of a chart at its third, and kept with its program, so that it goes with
 -- it.
@@ -172,11 +172,11 @@ end
 -- The same for the end of a job that the instance waits for: `event` is done.invoke.<id> or error.invoke.<id>, `ending` as
 -- in `completion.end_invoke`. A step that ends a job of a flat machine leaves the state that requested it; whether one of a chart
 -- does after an error, the interpreter finds out.
-function compiled_steps.complete(root, id, key, flat, event, payload, job, ending)
+function compiled_steps.complete(root, id, key, flat, event, payload, job, row, ending)
     local step, program = find_step(root, flat, event, false, 'compile')
     if not step or not program.flat and string.sub(event, 1, 5) ~= 'done.' then return nil end
     work_budget.start()
-    local kept = payloads.encode_for_history(payload)
+    local kept = history_entries.add_job(payloads.encode_for_history(payload), row, ending.now)
     return finish(try(step, flat, id, key, payload, kept, 'job ' .. job, '', ending.now, ending.clock or pulse.read_clock(),
         ending.traced, ending.short, job, ending.batch))
 end

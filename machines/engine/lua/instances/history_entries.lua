@@ -3,7 +3,8 @@
 -- that tabs separate, for example `1:t2 3 102 {"token":"A"} 2=5`:
 --   <version of the definition>:<transition> · revision · ms since the instance was created
 -- and then, in this order, what the definition does not tell of that transition, and what is not empty:
---   !"event" · ><numbers of the states> · @"actor" · ?"reason" · {payload} · <number of a data field>=<value> · -<number>
+--   !"event" · ><numbers of the states> · @"actor" · ?"reason" · {payload} · 0=[waited,retried,ran,attempt,"worker"] of the job
+--   that ended · <number of a data field>=<value> · -<number>
 -- Values are JSON, so none holds a tab; a field after `-` was unset. Numbers count from 1 in the order of the definition.
 -- Entries of earlier releases, and those of migrations, are JSON arrays as `unpack_one` answers them, and stay so.
 local history_entries = {}
@@ -12,8 +13,10 @@ local CREATE = '(create)'
 local QUOTED_CREATE = json.quote(CREATE)
 local MAX_LEGENDS = 256
 local match, gmatch, find, byte, sub, concat = string.match, string.gmatch, string.find, string.byte, string.sub, table.concat
+local max = math.max
 
 local legends, legend_count = {}, 0
+local run = {} -- the job that was described last
 
 -- Answers the event that a transition tells of itself: the only one it is taken by. Works on a transition of a program and on
 -- a compiled one, like the next.
@@ -48,6 +51,26 @@ end
 history_entries.SOURCE = '${given.entry_begin} .. version .. "\\t" .. now - created .. ${given.entry_rest}'
     .. ' .. (actor == "" and "" or "\\t@" .. quote(actor)) .. (reason == "" and "" or "\\t?" .. quote(reason))'
     .. ' .. (kept == "0" and "" or "\\t" .. kept) .. changes'
+
+-- Describes how a job went, behind how long it waited. Jobs that end in one call were mostly taken in one call, and read alike.
+local function describe_run(row, now)
+    local taken, started = row.taken, row.started or row.taken
+    if taken ~= run.taken or now ~= run.now or started ~= run.started or row.attempt ~= run.attempt
+        or row.worker ~= run.worker then
+        run = { taken = taken, now = now, started = started, attempt = row.attempt, worker = row.worker }
+        run.text = ',' .. max(0, taken - started) .. ',' .. max(0, now - taken) .. ',' .. tonumber(row.attempt) .. ','
+            .. json.quote(row.worker) .. ']'
+    end
+    return run.text
+end
+
+-- Adds to a payload, as JSON for the history, how the job went whose end the step is: ms until it was first taken, from then
+-- until it was last taken, and since; attempt and worker. Nothing of one that no worker holds.
+function history_entries.add_job(kept, row, now)
+    if row.place ~= 'leased' or not (row.created and row.taken and row.attempt and row.worker) then return kept end
+    local waited = max(0, (row.started or row.taken) - row.created)
+    return (kept == '0' and '0=[' or kept .. '\t0=[') .. waited .. describe_run(row, now)
+end
 
 local function read_legend(program)
     local found = { transitions = {}, names = {}, fields = {}, initial = program.initial }
@@ -108,16 +131,20 @@ local function read_parts(entry, legend, text)
         else
             local at = find(part, '=', 2, true)
             if mark < 48 or mark > 57 or not at then return false end
-            set = set .. ',' .. name(legend and legend.fields, sub(part, 1, at - 1)) .. ':' .. sub(part, at + 1)
+            if mark == 48 then
+                entry.job = ',' .. sub(part, at + 1)
+            else
+                set = set .. ',' .. name(legend and legend.fields, sub(part, 1, at - 1)) .. ':' .. sub(part, at + 1)
+            end
         end
     end
     entry.set = set ~= '' and '{' .. sub(set, 2) .. '}' or '0'
-    entry.gone = gone ~= '' and ',[' .. sub(gone, 2) .. ']' or ''
+    entry.gone = (gone ~= '' or entry.job) and ',[' .. sub(gone, 2) .. ']' or ''
     return true
 end
 
--- Answers an entry as JSON: [version, ms, event, state, transitions, actor, reason, payload, set, unset]; 0 for none. What
--- is no packed entry is answered as it is.
+-- Answers an entry as JSON: [version, ms, event, state, transitions, actor, reason, payload, set, unset, job]; 0 for none, and
+-- the last two only where there are any. What is no packed entry is answered as it is.
 local function unpack_one(text, created, get_legend)
     local version, taken, revision, age, rest = match(text, '^(%d+):([^\t]*)\t(%d+)\t(%-?[%d.e+-]+)(.*)$')
     if not version or not tonumber(age) then return text end
@@ -140,7 +167,7 @@ local function unpack_one(text, created, get_legend)
     if rest ~= '' and not read_parts(entry, legend, rest) then return text end
     return '[' .. revision .. ',' .. json.number(created + age) .. ',' .. entry.event .. ',' .. entry.state .. ','
         .. (quoted or json.quote(taken)) .. ',' .. entry.actor .. ',' .. entry.reason .. ',' .. entry.payload .. ','
-        .. (entry.set or '0') .. (entry.gone or '') .. ']'
+        .. (entry.set or '0') .. (entry.gone or '') .. (entry.job or '') .. ']'
 end
 
 -- Tells whether an entry is packed: all others begin with a bracket.

@@ -1,4 +1,5 @@
--- needs: compiled_steps, core, dead_jobs, delivery, instances, job_batches, jobs, json, keys, replies, step_jobs, steps, traces
+-- needs: compiled_steps, core, dead_jobs, delivery, history_entries, instances, job_batches, jobs, json, keys, payloads
+-- needs: replies, step_jobs, steps, traces
 -- Ends a job and sends the event of its end to the instance, as one step.
 local completion = {}
 
@@ -46,11 +47,12 @@ end
 
 -- Sends `event` to the waiting instance. Answers the reply and the jobs that the instance then waits for. {OK, ...}: it took
 -- a step; {OK}: no transition listens; any other reply refused the step, and no key has changed.
-local function send_result(ctx, job, event, payload, clock)
+local function send_result(ctx, job, row, event, payload, ending)
     local awaited = completion.remove_awaited(ctx, job)
     if ctx.raw._suspended then return hold_result(ctx, event, payload, awaited), awaited end
     local listening = core.has_transition(ctx, event)
-    local reply = listening and steps.fire(ctx, event, payload, 'job ' .. job, '', nil, clock, FACTS)
+    local kept = listening and history_entries.add_job(payloads.encode_for_history(payload), row, ending.now)
+    local reply = listening and steps.fire(ctx, event, payload, 'job ' .. job, '', kept, ending.clock, FACTS)
     if reply and (reply[1] == replies.OK or reply[1] == replies.FAULT) then return reply, awaited end
     local failed = reply and cjson.decode(reply[2]).why == 'error'
     if failed then return reply, awaited end
@@ -66,13 +68,13 @@ function completion.end_invoke(root, job, row, name, payload, ending)
     if (row.invoke or '') == '' then return DONE end
     local key, event = keys.instance(root, row.instance), name .. row.invoke
     local flat = redis.call('HGETALL', key)
-    local reply = compiled_steps.complete(root, row.instance, key, flat, event, payload, job, ending)
+    local reply = compiled_steps.complete(root, row.instance, key, flat, event, payload, job, row, ending)
     if reply then return reply end
     local ctx = open_instance(root, row, job, key, flat, ending.now, ending.batch)
     if not ctx then return DONE end
     ctx.before = ending.traced and ctx.raw._state
     local awaited
-    reply, awaited = send_result(ctx, job, event, payload, ending.clock)
+    reply, awaited = send_result(ctx, job, row, event, payload, ending)
     return reply, ctx, awaited
 end
 

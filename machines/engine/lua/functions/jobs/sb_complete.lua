@@ -14,7 +14,8 @@
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue)), for each job
 local MAX_JOBS = 1000
-local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'taken', 'group', 'batch' }
+local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'taken', 'group', 'batch', 'created', 'started', 'attempt',
+    'worker' }
 local NO_RESULT = {} -- never written
 local pcall_redis = redis.pcall
 
@@ -23,10 +24,11 @@ local function read_held(root, job, token, batch)
     if batch and batch.ended[job] then return nil, 'gone' end
     local key = keys.job(root, job)
     local found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'unique', 'taken',
-        'group', 'batch')
+        'group', 'batch', 'created', 'started', 'attempt', 'worker')
     if found.err or found[2] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
     return { place = 'leased', queue = found[1], instance = found[3], invoke = found[4] or nil,
-        unique = found[5] or nil, taken = found[6], group = found[7] or nil, batch = found[8] or nil, key = key }
+        unique = found[5] or nil, taken = found[6], group = found[7] or nil, batch = found[8] or nil, key = key,
+        created = found[9], started = found[10], attempt = found[11], worker = found[12] }
 end
 
 -- Deletes a job that ran for `ms`.

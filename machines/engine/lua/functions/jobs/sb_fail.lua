@@ -13,7 +13,7 @@ local MAX_ERROR, MAX_TRACE = 1000, 16384
 local MAX_BACKOFF = 3600000 -- ms
 local NO_FAILURE = { error = '', kind = '' }
 local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'priority', 'attempt', 'attempts', 'backoff', 'jitter',
-    'stop', 'worker', 'taken', 'deadline', 'log', 'created', 'handled', 'traceparent', 'group', 'weight', 'batch' }
+    'stop', 'worker', 'taken', 'deadline', 'log', 'created', 'handled', 'traceparent', 'group', 'weight', 'batch', 'started' }
 
 -- Computes the delay before the next attempt. Exponential: backoff, twice, four times that, an hour at most; a longer
 -- backoff stays as it is. Jitter takes a random value between half of it and all, so that jobs that failed together do not
