@@ -22,6 +22,18 @@ class PlainRecord:
         return asdict(self)
 
 
+class InStates:
+    """The base of records of an instance in some states; ``configuration`` are the active leaves."""
+
+    __slots__ = ()
+    configuration: list[str]
+
+    @property
+    def state(self) -> str:
+        """Return the configuration as one line of text."""
+        return ", ".join(self.configuration)
+
+
 def with_quick_init(record: type[Record]) -> type[Record]:
     """Give a frozen dataclass with slots an ``__init__`` that takes a quarter of the time, for records that are made in
     large numbers.
@@ -30,7 +42,7 @@ def with_quick_init(record: type[Record]) -> type[Record]:
     "being built" of the same slots, which is not frozen, fills it, and makes it the record again.
     """
     slots = [each.name for each in fields(record)]  # type: ignore[arg-type]
-    building = type(f"{record.__name__}BeingBuilt", (), {"__slots__": tuple(slots)})
+    building = type(f"{record.__name__}BeingBuilt", record.__bases__, {"__slots__": tuple(slots)})
     known: dict[str, Any] = {"_record": record, "_building": building, "_set": object.__setattr__, "_missing": MISSING}
     given, body = ["self"], ["_set(self, '__class__', _building)"]
     for each in fields(record):  # type: ignore[arg-type]
@@ -126,7 +138,7 @@ class Timer:
 
 @with_quick_init
 @dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(InStates):
     """One instance at one moment. ``revision`` counts its steps: ``expect`` takes it. ``version`` is the version of the
     machine that it runs.
 
@@ -161,11 +173,6 @@ class Instance:
     def archived(self) -> bool:
         """Tell whether Redis no longer holds the instance: it can be read, and not changed."""
         return self.archived_at is not None
-
-    @property
-    def state(self) -> str:
-        """Return the configuration as one line of text."""
-        return ", ".join(self.configuration)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON-able data."""
@@ -215,7 +222,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(InStates):
     """What an event does, or would do, and why.
 
     ``why`` is None when a transition is taken, else "unknown event", "final", "no transition", "guards" or "error" (an
@@ -240,11 +247,6 @@ class Explanation:
     work: int = 0
     exhausted: bool = False
     omitted: int = 0
-
-    @property
-    def state(self) -> str:
-        """Return the configuration as one line of text."""
-        return ", ".join(self.configuration)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON-able data."""

@@ -27,7 +27,7 @@ from machines.engine.definitions.durations import parse_duration
 from machines.engine.errors import BadInput, BadPayload, DefinitionError, NotAllowed, Suspended
 from machines.engine.instances.encryption import FieldEncryption, write_ciphertext
 from machines.engine.publishing.machine_meta import SensitiveFields, read_encrypted_fields
-from machines.engine.records import Explanation, Timer
+from machines.engine.records import Explanation, InStates, Timer
 
 START = 1_767_225_600_000  # ms: 1 January 2026
 TOGETHER = 200  # inputs of one call
@@ -175,7 +175,7 @@ BAD_PAYLOAD, NOT_ALLOWED = "bad payload", "not allowed"
 
 
 @dataclass(frozen=True, slots=True)
-class SimulatedStep:
+class SimulatedStep(InStates):
     """One step of a simulation, and the instance after it.
 
     ``input``: number of the input that led to it, from 0; -1 for the creation. ``event``: "(create)" for that, "" where
@@ -224,11 +224,6 @@ class SimulatedStep:
     def taken(self) -> bool:
         """Tell whether the instance took a step."""
         return self.outcome == TAKEN
-
-    @property
-    def state(self) -> str:
-        """Return the configuration as one line of text."""
-        return ", ".join(self.configuration)
 
     def demand_taken(self, machine: str, id: str) -> None:
         """Raise what ``Engine.fire`` would have raised: Refused, UnknownEvent, NotAllowed, BadPayload."""

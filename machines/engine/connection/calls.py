@@ -271,9 +271,7 @@ class Caller:
 
     def commands(self, sent: Sequence[tuple[str, Sequence[Arg]]]) -> list[Any]:
         """Send other commands in one round trip, each with the key that routes it; raise for the first that failed."""
-        with self._noting(any(writes(words) for _, words in sent)) as noted:
-            answers = routing.send(self.client, sent) if sent else []
-            noted += answers
+        answers = self._send(sent)
         for answer in answers:
             if isinstance(answer, Exception):
                 translate(answer)
@@ -281,9 +279,12 @@ class Caller:
 
     def commands_available(self, sent: Sequence[tuple[str, Sequence[Arg]]]) -> list[Any]:
         """Send other commands as ``commands`` does; return the answers as ``keep_available`` does."""
+        return keep_available(self._send(sent))
+
+    def _send(self, sent: Sequence[tuple[str, Sequence[Arg]]]) -> list[Any]:
         with self._noting(any(writes(words) for _, words in sent)) as answers:
             answers += routing.send(self.client, sent) if sent else []
-        return keep_available(answers)
+        return answers
 
     @property
     def _router(self) -> routing.Router:

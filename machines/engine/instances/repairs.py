@@ -16,7 +16,7 @@ from machines.engine import arguments, limits, permits
 from machines.engine.base import EngineBase
 from machines.engine.errors import BadInput
 from machines.engine.permits import Permit
-from machines.engine.records import Instance
+from machines.engine.records import Instance, InStates
 
 Data = Mapping[str, Any]
 Words = list[str]
@@ -268,7 +268,7 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(InStates):
     """What a repair would do to an instance at revision ``version``; nothing was done.
 
     ``changes``: data field -> its new value, None where it would be unset. ``withdrawn``: jobs that would be withdrawn,
@@ -299,11 +299,6 @@ class Preview:
     held: int = 0
     renewed: str = ""
     done: bool = False
-
-    @property
-    def state(self) -> str:
-        """Return the configuration after the repair as one line of text."""
-        return ", ".join(self.configuration)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON-able data."""

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
 from machines.engine import arguments
@@ -92,6 +92,13 @@ class Catalog:
         """Return the partition of an instance. While its machine grows that is the old one, which knows the instances
         that have moved. Raises UnknownMachine."""
         return self._keys.partition(machine, choose_partition(id, self._count(machine)))
+
+    def split(self, machine: str, ids: Iterable[str]) -> dict[str, list[str]]:
+        """Return root -> the ids of the instances in that partition."""
+        roots: dict[str, list[str]] = {}
+        for id in ids:
+            roots.setdefault(self.partition(machine, id).root, []).append(id)
+        return roots
 
     def find_growth(self, machine: str) -> Growth | None:
         """Return how the machine's number of partitions has grown, None where it has not."""

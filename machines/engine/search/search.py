@@ -254,9 +254,7 @@ class SearchMethods(EngineBase):
                     break
 
     def _index_instances(self, machine: str, ids: Sequence[str]) -> int:
-        roots: dict[str, list[str]] = {}
-        for id in ids:
-            roots.setdefault(self._catalog.partition(machine, id).root, []).append(id)
+        roots = self._catalog.split(machine, ids)
         while roots:
             answers = self._answers(machine, [("sb_reindex", root, ("slice", *some)) for root, some in roots.items()])
             left = {root: some[int(reply[1]) :] for (root, some), reply in zip(roots.items(), answers, strict=True)}

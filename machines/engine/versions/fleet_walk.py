@@ -163,9 +163,7 @@ class FleetWalk:
 
     def classify(self, ids: Iterable[str]) -> dict[str, MigrationClass]:
         """Return the class of each of these instances; those that do not exist are left out."""
-        groups: dict[str, list[str]] = {}
-        for id in ids:
-            groups.setdefault(self._catalog.partition(self._machine, id).root, []).append(id)
+        groups = self._catalog.split(self._machine, ids)
         found: dict[str, MigrationClass] = {}
         for root, some in groups.items():
             found |= self._classify_in(Partition(root), some)

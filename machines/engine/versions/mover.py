@@ -102,8 +102,7 @@ class Mover:
 
     def _walk(self) -> Iterator[list[str]]:
         """Yield ids of all instances, page by page; from the beginning again where the server was away."""
-        pause = FIRST_PAUSE
-        for attempt in range(REPEATS + 1):
+        for attempt in _attempts():
             pages = FleetWalk(self._caller, self._catalog, self._plan, share=1).pages()
             while True:
                 try:
@@ -115,18 +114,13 @@ class Mover:
                         raise
                     break
                 yield [id for _, ids in page for id in ids]
-            waiting.pause(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
 
     def move(self, ids: Iterable[str], *, dry: bool = False, now: int | None = None) -> list[InstanceMove]:
         """Move these instances, and return what became of each, in their order. ``dry``: writes nothing. Repeating a
         call whose reply was lost is harmless. Raises PlanError (SB612) where a version of the plan is gone."""
         wanted = list(dict.fromkeys(ids))
-        groups: dict[str, list[str]] = {}
-        for id in wanted:
-            groups.setdefault(self._catalog.partition(self._machine, id).root, []).append(id)
         found: dict[str, InstanceMove] = {}
-        for root, some in groups.items():
+        for root, some in self._catalog.split(self._machine, wanted).items():
             left = some
             for program in self._programs:
                 found |= self._move_in(root, program, left, DRY if dry else self._mode, now)
@@ -165,16 +159,13 @@ class Mover:
 
     def _call(self, root: str, program: str, mode: str, stamp: str, batch: Sequence[str]) -> list[Any]:
         """Make one call; during a run, again while the server is away."""
-        pause = FIRST_PAUSE
-        for attempt in range(REPEATS + 1):
+        for attempt in _attempts():
             try:
                 words = mode if not attempt else mode + AGAIN
                 return self._caller.call("sb_migrate", root, program, words, *self._words, stamp, *batch)
             except EngineUnavailable:
                 if self._began is None or attempt == REPEATS or mode == DRY:
                     raise
-            waiting.pause(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
         raise AssertionError("unreachable")
 
     def _read_clock(self) -> int:
@@ -182,3 +173,11 @@ class Mover:
         key = self._catalog.partitions(self._machine)[0].meta
         seconds, micros = self._caller.commands([(key, ("TIME",))])[0]
         return int(seconds) * 1000 + int(micros) // 1000
+
+
+def _attempts() -> Iterator[int]:
+    """Yield the number of each attempt, from 0; rest between two, longer each time."""
+    yield 0
+    for attempt in range(REPEATS):
+        waiting.pause(min(FIRST_PAUSE * 2**attempt, LONGEST_PAUSE))
+        yield attempt + 1

@@ -125,7 +125,7 @@ end
 
 -- Encodes the explanation of an event as JSON. `findings.after` is the context after a step that was not committed, where
 -- the step succeeded.
-function replies.encode_explanation(ctx, event, findings)
+local function encode_explanation(ctx, event, findings)
     local candidates = findings.candidates or {}
     work_budget.stop()
     return replies.begin_explanation(event, ctx.program, ctx.config_before, ctx.origin)
@@ -141,7 +141,7 @@ function replies.explain_absence(program, event)
 end
 
 -- Finds why no transition was taken: 'unknown event', 'final', 'no transition', 'guards' or 'error'.
-function replies.explain_refusal(ctx, event, failure)
+local function explain_refusal(ctx, event, failure)
     local findings = { error = failure }
     local known = ctx.program
     work_budget.start_explanation()
@@ -158,6 +158,16 @@ function replies.explain_refusal(ctx, event, failure)
         findings.why = replies.explain_absence(known, event)
     end
     return findings
+end
+
+-- Explains as JSON the step that `ctx` took, or could not take, from `before`: the same instance as it was.
+function replies.explain_step(ctx, before, event, payload, taken, failure)
+    before.payload, before.work, before.exhausted = payload, ctx.work, ctx.exhausted
+    local seen = explain_refusal(before, event, failure)
+    if taken then
+        seen.why, seen.after = nil, ctx
+    end
+    return encode_explanation(before, event, seen)
 end
 
 return replies

@@ -57,15 +57,20 @@ local function build_refusal(ctx, failure)
     }) }
 end
 
+-- Takes the first macrostep and plans the jobs of the state it ends in. Answers whether that could be done, and why not.
+function creation.start(ctx)
+    local taken, failure = core.start(ctx)
+    if not taken or ctx.chart then return taken, failure end
+    local ready, caught = pcall(step_jobs.plan, ctx)
+    if not ready then return nil, chart.describe_failure(ctx, caught) end
+    return true
+end
+
 local function prepare(ctx, data, lenient)
     local why, field = fill_data(ctx, data, lenient)
     if why then return { replies.BAD_PAYLOAD, why, field } end
-    local ok, failure = core.start(ctx)
-    if not ok then return build_refusal(ctx, failure) end
-    if ctx.chart then return nil end
-    local ready, caught = pcall(step_jobs.plan, ctx)
-    if not ready then return build_refusal(ctx, chart.describe_failure(ctx, caught)) end
-    return nil
+    local taken, failure = creation.start(ctx)
+    return not taken and build_refusal(ctx, failure) or nil
 end
 
 -- Creates an instance with this data, takes its first macrostep and commits it; answers the reply. `parent`: JSON of the

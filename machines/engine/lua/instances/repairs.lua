@@ -11,6 +11,11 @@ function repairs.parse_call(ARGV, at)
         now = ARGV[at + 3] or '', key = ARGV[at + 4] or '', dry = ARGV[at + 5] or '', permit = ARGV[at + 6] or '' }
 end
 
+-- Parses a call without a key: id, expect, actor, reason and now, and from `at` on dry and permit.
+function repairs.parse_hold(ARGV, at)
+    return repairs.parse_call({ ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], '', ARGV[at], ARGV[at + 1] }, 2)
+end
+
 -- Opens the instance to repair; ends the call with the reply when there is none, or when the key was used before.
 function repairs.open(root, call)
     arguments.refuse(arguments.check_present(call.id, 'the id')

@@ -20,8 +20,7 @@ function steps.fire(ctx, event, payload, actor, reason, history_payload, clock, 
     if not taken then
         if ctx.not_allowed then return replies.build_not_allowed(ctx, event) end
         local before = failure and instances.reopen(ctx) or ctx
-        before.payload, before.work, before.exhausted = payload, ctx.work, ctx.exhausted
-        return { replies.REFUSED, replies.encode_explanation(before, event, replies.explain_refusal(before, event, failure)) }
+        return { replies.REFUSED, replies.explain_step(ctx, before, event, payload, false, failure) }
     end
     if ctx.permit and permits.needs_approval(ctx, 'fire:' .. event) then return replies.build_approval(ctx, 'fire:' .. event) end
     ctx.by_engine = facts
@@ -33,14 +32,9 @@ end
 -- Explains an event: the same step without the commit.
 function steps.explain(ctx, event, payload)
     local taken, failure = steps.take_step(ctx, event, payload)
-    local work = ctx.work or work_budget.count_spent()
+    ctx.work = ctx.work or work_budget.count_spent()
     local before = (taken or failure) and instances.reopen(ctx) or ctx
-    before.payload, before.work, before.exhausted = payload, work, ctx.exhausted
-    local seen = replies.explain_refusal(before, event, failure)
-    if taken then
-        seen.why, seen.after = nil, ctx
-    end
-    return { replies.OK, replies.encode_explanation(before, event, seen) }
+    return { replies.OK, replies.explain_step(ctx, before, event, payload, taken, failure) }
 end
 
 return steps

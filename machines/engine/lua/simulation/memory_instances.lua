@@ -1,4 +1,4 @@
--- needs: chart, core, creation, json, step_jobs, timers, values, work_budget
+-- needs: chart, core, creation, json, timers, values, work_budget
 -- Instances that exist in memory only, for replays, simulations and checks: the interpreter takes their steps, and nothing is
 -- read or written.
 local memory_instances = {}
@@ -57,12 +57,7 @@ function memory_instances.create(program, id, data, at, parent, lenient)
         work_budget.stop()
         return ctx, false, why, field
     end
-    local taken, failure = core.start(ctx)
-    if taken and not ctx.chart then
-        local ready, caught = pcall(step_jobs.plan, ctx)
-        if not ready then taken, failure = nil, chart.describe_failure(ctx, caught) end
-    end
-    return ctx, taken, failure
+    return ctx, creation.start(ctx)
 end
 
 return memory_instances

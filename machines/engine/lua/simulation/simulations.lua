@@ -195,14 +195,9 @@ end
 
 local function explain(run, before, ctx, event, payload, taken, failure)
     if run.is_brief then return nil end
-    local work = ctx.work or work_budget.count_spent()
+    ctx.work = ctx.work or work_budget.count_spent()
     local again = memory_instances.open(run.program, run.id, before, tonumber(before._version) + 1, run.now)
-    again.payload, again.work, again.exhausted = payload, work, ctx.exhausted
-    local seen = replies.explain_refusal(again, event, failure)
-    if taken then
-        seen.why, seen.after = nil, ctx
-    end
-    return replies.encode_explanation(again, event, seen)
+    return replies.explain_step(ctx, again, event, payload, taken, failure)
 end
 
 -- Lists the transitions whose guard fails for an event: id -> why. nil for none.

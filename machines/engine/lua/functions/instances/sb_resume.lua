@@ -1,4 +1,4 @@
--- needs: arguments, commit, delivery, due_times, instances, keys, live_figures, previews, repairs, replies, time_limit
+-- needs: arguments, delivery, due_times, instances, keys, live_figures, previews, repairs, replies, time_limit
 -- needs: timers
 -- sb_resume: resumes a suspended instance: its timers run again, and the messages that waited are applied in order.
 -- KEYS:    1 root of the partition
@@ -34,14 +34,10 @@ local function apply_waiting(ctx, waiting)
 end
 
 return function(KEYS, ARGV)
-    local root, id, expect, policy = KEYS[1], ARGV[1], ARGV[2] or '', ARGV[6] or 'fire'
-    local actor, reason, dry = ARGV[3] or '', ARGV[4] or '', (ARGV[7] or '') ~= ''
-    arguments.refuse(arguments.check_present(id, 'the id') or arguments.check(expect, '', actor, reason, ARGV[5] or ''))
-    arguments.need(dry or string.find(reason, '%S'), 'to resume needs a reason')
+    local root, id, policy, call = KEYS[1], ARGV[1], ARGV[6] or 'fire', repairs.parse_hold(ARGV, 7)
     arguments.need(policy == 'fire' or policy == 'shift', "overdue timers are to 'fire' or 'shift'")
-    local now = arguments.read_now(ARGV[5])
-    local ctx = instances.demand(root, id, now, expect)
-    local since = ctx.raw._suspended
+    local ctx, dry = repairs.open(root, call), call.dry ~= ''
+    local since, now = ctx.raw._suspended, ctx.now
     if not since then return dry and previews.build_reply(ctx) or replies.build_instance(ctx) end
     ctx.raw._suspended, ctx.changed_meta = nil, ctx.changed_meta or {}
     ctx.changed_meta._suspended = true
@@ -50,12 +46,11 @@ return function(KEYS, ARGV)
         ctx.held = redis.call('LLEN', keys.held(root, id))
         return previews.build_reply(ctx)
     end
-    repairs.demand_approval(ctx, 'resume', ARGV[8] or '', actor)
     redis.call('ZCARD', keys.timers(root))
     redis.call('XLEN', keys.outbox(root))
     redis.call('LLEN', keys.held(root, id))
-    local ok, fault = commit.write_step(ctx, '(resume)', actor, reason, '0')
-    if not ok then return { replies.FAULT, fault } end
+    local reply = repairs.finish(ctx, call, '(resume)')
+    if reply[1] ~= replies.OK then return reply end
     live_figures.forget_suspended()
     if ctx.chart then
         for _, timer in ipairs(timers.read_list(ctx)) do timers.schedule(root, id, timer[1], timer[2], now) end
@@ -63,12 +58,12 @@ return function(KEYS, ARGV)
     local waiting = redis.call('LRANGE', keys.held(root, id), 0, -1)
     if not waiting[1] then
         due_times.ring_bell(root)
-        return replies.build_instance(ctx)
+        return reply
     end
     redis.call('DEL', keys.held(root, id))
     apply_waiting(ctx, waiting)
     local after = instances.open(root, id, now)
-    local reply = replies.build_instance(after or ctx)
+    reply = replies.build_instance(after or ctx)
     reply[5] = '1'
     due_times.ring_bell(root)
     return reply

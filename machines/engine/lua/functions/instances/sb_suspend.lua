@@ -1,4 +1,4 @@
--- needs: arguments, commit, instances, keys, live_figures, previews, repairs, replies, timers
+-- needs: arguments, keys, live_figures, previews, repairs, replies, timers
 -- sb_suspend: suspends an instance: until it is resumed no event reaches it and no timer fires. Messages wait in order.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
@@ -8,27 +8,22 @@
 -- Notifies: <root>:pulse
 -- Cost:    O(timers of the instance)
 return function(KEYS, ARGV)
-    local root, id, expect = KEYS[1], ARGV[1], ARGV[2] or ''
-    local actor, reason, dry = ARGV[3] or '', ARGV[4] or '', (ARGV[6] or '') ~= ''
-    arguments.refuse(arguments.check_present(id, 'the id') or arguments.check(expect, '', actor, reason, ARGV[5] or ''))
-    arguments.need(dry or string.find(reason, '%S'), 'to suspend needs a reason')
-    local now = arguments.read_now(ARGV[5])
-    local ctx = instances.demand(root, id, now, expect)
+    local root, call = KEYS[1], repairs.parse_hold(ARGV, 6)
+    local ctx, dry = repairs.open(root, call), call.dry ~= ''
     if ctx.raw._suspended then return dry and previews.build_reply(ctx) or replies.build_instance(ctx) end
     local is_final = ctx.raw._done or not ctx.chart and ctx.program.states[ctx.state].final
     arguments.need(not is_final, 'the instance is final: there is nothing to suspend')
     if dry then return previews.build_reply(ctx) end
-    repairs.demand_approval(ctx, 'suspend', ARGV[7] or '', actor)
-    ctx.raw._suspended = string.format('%.0f', now)
+    ctx.raw._suspended = string.format('%.0f', ctx.now)
     ctx.changed_meta = ctx.changed_meta or {}
     ctx.changed_meta._suspended = true
     redis.call('ZCARD', keys.timers(root)) -- throws before any write when a key has another type
     redis.call('ZCARD', keys.late(root))
-    local ok, fault = commit.write_step(ctx, '(suspend)', actor, reason, '0')
-    if not ok then return { replies.FAULT, fault } end
+    local reply = repairs.finish(ctx, call, '(suspend)')
+    if reply[1] ~= replies.OK then return reply end
     live_figures.forget_suspended()
     if ctx.chart then
-        for _, timer in ipairs(timers.read_list(ctx)) do timers.unschedule(root, id, timer[1]) end
+        for _, timer in ipairs(timers.read_list(ctx)) do timers.unschedule(root, ctx.id, timer[1]) end
     end
-    return replies.build_instance(ctx)
+    return reply
 end

@@ -56,9 +56,7 @@ function repairs_by_name.skip(ctx, call, wait, text)
     if wait.open then completion.remove_awaited(ctx, wait.job) end
     local taken, failure = steps.take_step(ctx, event, payload, FACTS)
     if not taken then
-        local before = instances.reopen(ctx)
-        before.payload, before.work, before.exhausted = payload, ctx.work, ctx.exhausted
-        return { replies.REFUSED, replies.encode_explanation(before, event, replies.explain_refusal(before, event, failure)) }
+        return { replies.REFUSED, replies.explain_step(ctx, instances.reopen(ctx), event, payload, false, failure) }
     end
     return finish(ctx, call, wait, '(skip)', { invoke = wait.invoke, result = result })
 end

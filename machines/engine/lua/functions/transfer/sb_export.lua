@@ -10,17 +10,15 @@
 -- Cost:    O(size of the records)
 local MAX_IDS, MAX_BYTES = 500, 4194304
 
-local function read_hash(key)
-    local flat, parts = redis.call('HGETALL', key), {}
-    for i = 1, #flat, 2 do parts[#parts + 1] = json.quote(flat[i]) .. ':' .. json.quote(flat[i + 1]) end
-    return '{' .. table.concat(parts, ',') .. '}'
+-- The number of instances is not exported: it follows from the instances.
+local function is_version_counter(name)
+    return string.find(name, '^%d+:') and not string.find(name, ':instances$')
 end
 
--- The number of instances is not among them: it follows from the instances.
-local function read_versions(root)
-    local flat, parts = redis.call('HGETALL', keys.versions(root)), {}
+local function read_hash(key, is_wanted)
+    local flat, parts = redis.call('HGETALL', key), {}
     for i = 1, #flat, 2 do
-        if string.find(flat[i], '^%d+:') and not string.find(flat[i], ':instances$') then
+        if not is_wanted or is_wanted(flat[i]) then
             parts[#parts + 1] = json.quote(flat[i]) .. ':' .. json.quote(flat[i + 1])
         end
     end
@@ -33,7 +31,8 @@ local function read_counters(root)
         queues[#queues + 1] = json.quote(queue) .. ':' .. read_hash(keys.stats(root, queue))
     end
     return '{"kind":"counters","flow":' .. read_hash(keys.flow(root)) .. ',"refused":' .. read_hash(keys.refused(root))
-        .. ',"versions":' .. read_versions(root) .. ',"queues":{' .. table.concat(queues, ',') .. '}}'
+        .. ',"versions":' .. read_hash(keys.versions(root), is_version_counter)
+        .. ',"queues":{' .. table.concat(queues, ',') .. '}}'
 end
 
 local function read_job(root, job)
