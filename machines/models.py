@@ -13,6 +13,7 @@ from machines.catalog.models import (
     VersionIsImmutable,
 )
 from machines.failures.models import FailedJob, FailureAction, FailureGroup, FailureHour, FailurePart, FailurePosition
+from machines.insight.models import InsightManifest, InsightPart
 from machines.instances.models import ArchivedInstance, ArchiveTotal
 from machines.integrations.binding.models import OutboxEntry, Reconciliation
 from machines.people.models import LastSeen, MachineGroupGrant, MachineUserGrant, Receipt, Token
@@ -41,6 +42,8 @@ __all__ = [
     "FailureHour",
     "FailurePart",
     "FailurePosition",
+    "InsightManifest",
+    "InsightPart",
     "LastSeen",
     "LogCursor",
     "LogGap",

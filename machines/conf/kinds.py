@@ -296,6 +296,16 @@ class Folder(Kind):
 
 
 @dataclass(frozen=True)
+class FactsPlace(Folder):
+    """The path of a folder, or ``database:`` and the alias of a database, which stays a text."""
+
+    def read(self, label: str, value: Any) -> Any:
+        if isinstance(value, str) and re.fullmatch(r"database:\w[\w.-]{0,63}", value):
+            return value
+        return super().read(label, value)
+
+
+@dataclass(frozen=True)
 class Numbers(Kind):
     """A dict of numbers by name. No variable holds one."""
 

@@ -18,7 +18,7 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
-from .table import find_problems
+from .table import conf, find_problems
 
 APPS = ("django.contrib.contenttypes", "django.contrib.auth", "guardian")
 PAGE_APPS = ("django.contrib.sessions", "django.contrib.messages", "django.contrib.staticfiles")
@@ -144,6 +144,9 @@ def foreign_dashboard(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 def configuration(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Check for E016: a wrong name or value in the dict ``SIGNALBOX``, or a key of it written as a Django setting."""
     found = [(problem, "docs/settings.md has every key.") for problem in find_problems()]
+    _, is_database, alias = ("" if found else str(conf.INSIGHT)).partition("database:")
+    if is_database and alias not in settings.DATABASES:
+        found.append((f'SIGNALBOX["INSIGHT"] names the database {alias!r}', "Add it to DATABASES, or write default."))
     found += [
         (
             f"nothing reads {name} in Django's settings; settings of Signalbox are keys of the dict SIGNALBOX",

@@ -23,6 +23,7 @@ from .kinds import (
     Choice,
     Drifts,
     Environment,
+    FactsPlace,
     Flag,
     Folder,
     Integer,
@@ -143,8 +144,8 @@ TABLE = (
     # What is kept.
     _setting("RETAIN", Checked(retention_policy.is_policy, retention_policy.WANTED), ""),
     _setting("ARCHIVE", Checked(retention_policy.is_archive, retention_policy.ARCHIVES), "sql"),
-    # The folder of insight's facts, shared by workers and web processes; None: insight is off.
-    _setting("INSIGHT", Folder(), None),
+    # The folder of insight's facts, shared by workers and web processes, or their database; None: insight is off.
+    _setting("INSIGHT", FactsPlace(), None),
     _setting("INSIGHT_ALARMS", Drifts(), []),
     _setting("TASK_RESULTS", Integer(1, 366 * 86_400), 86_400),
     # Seconds between two comparisons of attached tables with their mirrors; 0: only when a person asks.

@@ -6,14 +6,14 @@ from machines.engine.errors import BadInput, SignalboxError
 
 
 class InsightOff(SignalboxError):
-    """No folder is set for the facts, or DuckDB is not installed."""
+    """No place is set for the facts, the database of that alias is missing, or DuckDB is not installed."""
 
     code = "SB690"
 
 
 class StoreUnavailable(SignalboxError):
-    """The folder of the facts cannot be read or written, is full, or holds a damaged or a foreign file. ``str()`` names
-    paths of the server, for its log; ``message`` does not."""
+    """The folder or the database of the facts is away, full or read only, or holds a damaged or a foreign file.
+    ``str()`` names paths of the server, for its log; ``message`` does not."""
 
     code = "SB691"
 

@@ -1,9 +1,9 @@
-"""The facts of each step and each instance, in Parquet files below one folder, written and read by DuckDB.
+"""The facts of each step and each instance, in Parquet files, written and read by DuckDB.
 
-``<folder>/<machine>/manifest.json`` names the files that count, and how far each partition was read. A commit writes
-files under new names, and then takes the place of the manifest in one rename: facts and marks never differ, whenever
-the process ends. Readers open no file that can change, so nobody waits for anybody; files that were merged stay for
-some minutes for readers that hold an older manifest.
+The manifest of a machine names the files that count, and how far each partition was read. A commit writes files under
+new names, and then replaces the manifest in one act (``places``): facts and marks never differ, whenever the process
+ends. Readers open no file that can change, so nobody waits for anybody; files that were merged stay for some minutes
+for readers that hold an older manifest.
 
 A step names its instance by a number, and by another one its shape: source, target, event and so on, which many steps
 share. The row of an instance is written anew with each batch of its steps: of the rows of ``deltas`` the one of the
@@ -13,7 +13,6 @@ highest revision counts, and it counts more than that of ``base``.
 from __future__ import annotations
 
 import csv
-import fcntl
 import functools
 import json
 import os
@@ -24,25 +23,26 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.db import connections
+
 from machines.conf import conf, extras
 
 from .errors import BadSearch, InsightOff, StoreUnavailable
+from .places import PRIVATE, DatabasePlace, FolderPlace, Place
 
 if TYPE_CHECKING:
     import duckdb
 
 T = TypeVar("T")
 FORMAT = 3
-MANIFEST = "manifest.json"
 THREADS = 2
 MEMORY = "1GB"  # of DuckDB in one process; what does not fit goes to temporary files
-PRIVATE = 0o600
 PARQUET = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"  # the file is there, with its mode
 GRACE = 600.0  # seconds for which a merged file stays for readers
 FAN = 8  # step files of one size class that are merged into one
@@ -134,10 +134,12 @@ class Manifest:
 
 
 class Store:
-    """The files below one folder."""
+    """The facts in one place: a folder, or what has one for its files."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, place: Path | Place) -> None:
+        self._place: Place = FolderPlace(place) if isinstance(place, Path) else place
+        self._folder = self._place.folder
+        self._tidied: dict[str, tuple[int, float]] = {}  # machine -> generation, minute
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._answers: dict[Hashable, Any] = {}
@@ -148,23 +150,23 @@ class Store:
     def machines(self) -> list[str]:
         """List the machines that have facts."""
         with _reporting(self._folder):
-            return sorted(path.parent.name for path in self._folder.glob(f"*/{MANIFEST}"))
+            return self._place.machines()
 
     def manifest(self, machine: str, formats: Sequence[int] = (FORMAT,)) -> Manifest:
         """Read the manifest of a machine; an empty one where there are no facts yet."""
-        path = self.folder(machine) / MANIFEST
+        path = self.folder(machine)
         with _reporting(path):
             try:
-                held = json.loads(path.read_text(encoding="utf-8"))
+                if (text := self._place.read(machine)) is None:
+                    return Manifest()
+                held = json.loads(text)
                 if held["format"] not in formats:
                     raise StoreUnavailable(f"{path} is of format {held['format']}; this release reads {FORMAT}")
                 found = Manifest(**held)
                 found.check()
                 return found
-            except FileNotFoundError:
-                return Manifest()
             except (ValueError, KeyError, TypeError) as error:
-                raise StoreUnavailable(f"{path} is damaged or not a manifest of insight: {error}") from error
+                raise StoreUnavailable(f"the manifest of {path} is damaged or not one of insight: {error}") from error
 
     # Reading
 
@@ -177,19 +179,36 @@ class Store:
         than ``longest`` seconds."""
         for attempt in (0, 1):
             known = manifest or self.manifest(machine)
-            text = sql.replace("{steps}", self._steps(machine, known))
-            for name, table in (("rows", self._table(machine, "steps", known.steps)),
-                                ("shapes", self._table(machine, "shapes", known.shapes)),
-                                ("instances", self._instances(machine, known))):  # fmt: skip
-                text = text.replace(f"{{{name}}}", table)
             try:
-                with _reporting(self.folder(machine)), _interrupting(self._cursor(), longest) as cursor:
-                    return cursor.execute(text, list(values)).fetchall()
+                with _reporting(self.folder(machine)):
+                    text = self._fill(machine, known, sql)
+                    self._tidy(machine, known)
+                    with _interrupting(self._cursor(), longest) as cursor:
+                        return cursor.execute(text, list(values)).fetchall()
             except StoreUnavailable:
-                if attempt or (manifest is None and self.manifest(machine).generation == known.generation):
+                is_worth = self._place.forget(machine) or manifest is not None
+                if attempt or not (is_worth or self.manifest(machine).generation != known.generation):
                     raise
                 manifest = None  # its files were merged and removed: the newest one has others
         raise AssertionError
+
+    def _fill(self, machine: str, known: Manifest, sql: str) -> str:
+        """Name the files in a query."""
+        text = sql.replace("{steps}", STEPS)
+        for name, table in (("rows", lambda: self._table(machine, "steps", known.steps)),
+                            ("shapes", lambda: self._table(machine, "shapes", known.shapes)),
+                            ("instances", lambda: self._instances(machine, known))):  # fmt: skip
+            if f"{{{name}}}" in text:
+                text = text.replace(f"{{{name}}}", table())
+        return text
+
+    def _tidy(self, machine: str, known: Manifest) -> None:
+        """Remove copies that nobody needs, once for each manifest and each minute."""
+        latest = known.generation, time.time() // 60
+        if self._place.has_copies and known.generation and self._tidied.get(machine) != latest:
+            self._tidied[machine] = latest
+            self._clean(machine, known, time.time())
+            self._place.tidy(machine)
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what was made for this key before, or make it now. The latest ones are kept."""
@@ -225,10 +244,6 @@ class Store:
                 self._connection = _connect(self._folder, spill)
             return self._connection.cursor()
 
-    def _steps(self, machine: str, manifest: Manifest) -> str:
-        rows, shapes = (self._table(machine, kind, getattr(manifest, kind)) for kind in ("steps", "shapes"))
-        return STEPS.format(rows=rows, shapes=shapes)
-
     def _instances(self, machine: str, manifest: Manifest) -> str:
         base = self._table(machine, "instances", manifest.base)
         if not manifest.deltas:
@@ -239,9 +254,10 @@ class Store:
             return f"({newest})"
         return f"({newest} UNION ALL SELECT * FROM {base} WHERE n NOT IN (SELECT n FROM {deltas}))"
 
-    def _table(self, machine: str, kind: str, files: Iterable[str]) -> str:
+    def _table(self, machine: str, kind: str, files: Collection[str]) -> str:
         paths = ", ".join(quote(str(self.folder(machine) / name)) for name in files)
         if paths:
+            self._place.bring(machine, files)
             return f"read_parquet([{paths}])"
         types = {**COLUMNS["steps"], "shape": "INTEGER"} if kind != "instances" else COLUMNS[kind]
         columns = ", ".join(f"NULL::{types[name]} AS {name}" for name in FILES[kind])
@@ -308,7 +324,7 @@ class Store:
             if not count:
                 path.unlink()
                 return {}
-            _sync(path)
+            self._place.keep(path)
         except BaseException:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
@@ -318,21 +334,13 @@ class Store:
     def _commit(self, machine: str, known: Manifest, new: Manifest, *, is_alone: bool = False) -> Manifest:
         """Write the manifest. ``is_alone``: remove all other files at once, also those that a batch being written has:
         it cannot be added any more."""
-        folder, new = self.folder(machine), replace(new, format=FORMAT, generation=known.generation + 1)
-        lock_file, draft = folder / "lock", folder / f"{MANIFEST}.draft"
-        lock_file.touch(PRIVATE)
-        with lock_file.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if self.manifest(machine, (known.format, FORMAT)).generation != known.generation:
-                self._unlink(machine, new.files - known.files)
-                raise StoreUnavailable(f"another process changed the facts of {machine}; this batch was not added")
-            found = {path.name for path in self._list_files(machine)} if is_alone else set[str]()
-            draft.touch(PRIVATE)
-            draft.write_text(json.dumps(asdict(new)), encoding="utf-8")
-            _sync(draft)
-            draft.replace(folder / MANIFEST)
-            _sync(folder)
-            self._unlink(machine, found - new.files)
+        new = replace(new, format=FORMAT, generation=known.generation + 1)
+        found = {path.name for path in self._list_files(machine)} if is_alone else set[str]()
+        added, text = new.files - known.files, json.dumps(asdict(new))
+        if not self._place.replace(machine, known.generation, text, added, new.files):
+            self._unlink(machine, added)
+            raise StoreUnavailable(f"another process changed the facts of {machine}; this batch was not added")
+        self._unlink(machine, found - new.files)
         return new
 
     def convert(self, machine: str) -> None:
@@ -355,6 +363,23 @@ class Store:
     def _unlink(self, machine: str, names: Iterable[str]) -> None:
         for name in names:
             (self.folder(machine) / name).unlink(missing_ok=True)
+
+    def adopt(self, machine: str, other: Store) -> int:
+        """Take over the facts of a machine from another store, and how far it read; return how many steps. Raises
+        BadSearch where this store has facts of it, StoreUnavailable."""
+        other.convert(machine)
+        known, held = self.manifest(machine), replace(other.manifest(machine), old={})
+        if known.generation:
+            raise BadSearch(f"there are facts of {machine} already")
+        other._place.bring(machine, held.files)
+        with _reporting(self.folder(machine)):
+            self.folder(machine).mkdir(parents=True, exist_ok=True)
+            for name in held.files:
+                path = self.folder(machine) / name
+                path.touch(PRIVATE)
+                shutil.copyfile(other.folder(machine) / name, path)
+                self._place.keep(path)
+            return self._commit(machine, known, held).count
 
     def compact(self, machine: str, known: Manifest | None = None, *, now: float | None = None) -> Manifest:
         """Merge small files, and remove those that no reader needs; return the manifest. Raises StoreUnavailable, also
@@ -464,12 +489,22 @@ def get_store() -> Store:
         raise InsightOff('insight is off: set SIGNALBOX["INSIGHT"] to a folder that workers and web processes share')
     if missing := extras.list_missing("insight"):
         raise InsightOff(extras.explain("insight", "insight", missing))
-    return _open(conf.INSIGHT)
+    return open_store(conf.INSIGHT)
+
+
+def open_store(place: Path | str) -> Store:
+    """Open a folder, or ``database:`` and an alias. Raises InsightOff where no database has this alias."""
+    if isinstance(place, Path):
+        return _open(place)
+    alias = place.partition(":")[2]
+    if alias not in connections:
+        raise InsightOff(f"DATABASES has no {alias!r}, in which the facts of insight are to be kept")
+    return _open(conf.HOME / "insight-cache" / alias, alias)
 
 
 @functools.lru_cache(maxsize=4)
-def _open(folder: Path) -> Store:
-    return Store(folder)
+def _open(folder: Path, alias: str = "") -> Store:
+    return Store(DatabasePlace(alias, folder) if alias else folder)
 
 
 def quote(text: str) -> str:
@@ -494,14 +529,6 @@ def _connect(folder: Path, spill: str) -> duckdb.DuckDBPyConnection:
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from machines.engine.connection import routing
 from machines.engine.connection.client import connect
 from machines.engine.connection.redis_url import SCHEMES
 from machines.engine.instances.encryption import list_leaves
+from machines.insight.models import InsightManifest, InsightPart
 from machines.instances.models import ArchivedInstance
 
 PAGE = 300  # keys of one round trip
@@ -39,7 +40,7 @@ LEAST = 4
 LEAST_DIGITS = 7
 """The same of a number."""
 APPS = ("machines", "dashboard", "admin", "sessions")
-SKIPPED = (ArchivedInstance, Machine, MachineVersion)
+SKIPPED = (ArchivedInstance, InsightManifest, InsightPart, Machine, MachineVersion)
 PEOPLE = ("actor", "actor_id", "asker", "asker_id", "decider", "maker")
 """Columns that say who did something."""
 ESCAPED = "\\u2022" * 3

@@ -7,10 +7,11 @@ import json
 import pytest
 
 from machines.engine import UnknownInstance
-from machines.insight import store as module
+from machines.insight import places
 from machines.insight.errors import InsightOff, StoreUnavailable
 from machines.insight.ingestion import InsightDuty
-from machines.insight.store import MANIFEST, Store
+from machines.insight.places import MANIFEST
+from machines.insight.store import Store
 from machines.retention import erasure
 from machines.retention.duty import RetentionDuty
 from tests.configuration import configure
@@ -188,7 +189,7 @@ def test_a_store_that_is_away_is_told_and_the_rest_goes(engine, store, folder, m
         if fault == "off":
             patch.setattr(erasure, "get_store", refuse)
         elif fault == "full":
-            patch.setattr(module, "_sync", fail)
+            patch.setattr(places, "_sync", fail)
         else:
             (folder / MANIFEST).write_text("{")
         found = erase(engine)

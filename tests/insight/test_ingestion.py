@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from machines.insight import ingestion, questions
+from machines.insight import ingestion, places, questions
 from machines.insight import store as module
 from machines.insight.errors import StoreUnavailable
 from machines.insight.ingestion import InsightDuty
@@ -206,7 +206,7 @@ def test_a_kill_between_files_and_manifest_loses_and_doubles_nothing(engine, dut
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "_commit", die) if moment == "files" else patch.setattr(module, "_sync", die)
+        patch.setattr(Store, "_commit", die) if moment == "files" else patch.setattr(places, "_sync", die)
         with pytest.raises(KeyboardInterrupt):
             run(duty)
     run(InsightDuty(engine, store=store, share=Restless()))
@@ -377,7 +377,7 @@ def test_a_full_disk_loses_nothing(engine, duty, store, monkeypatch, caplog):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_sync", fail)
+        patch.setattr(places, "_sync", fail)
         run(duty)
     assert "No space left on device" in caplog.text
     assert store.manifest("order").count == 0

@@ -11,8 +11,9 @@ import pytest
 from machines.insight import questions
 from machines.insight import store as module
 from machines.insight.errors import BadSearch, StoreUnavailable
+from machines.insight.places import MANIFEST
 from machines.insight.records import Search
-from machines.insight.store import FORMAT, MANIFEST, Store
+from machines.insight.store import FORMAT, Store
 
 
 @pytest.mark.parametrize("actor", ["a\rb", "a\r\nb", "a\nb", 'a"b,c', "\r", ""])

@@ -9,13 +9,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from machines.conf.kinds import FactsPlace
 from machines.engine.errors import SignalboxError
 from machines.insight import questions
 from machines.insight.discovery import discover
 from machines.insight.errors import BadSearch
 from machines.insight.exports import write_parquet, write_xes
 from machines.insight.records import Durations, Extent, Funnel, Paths, Search, Spread
-from machines.insight.store import get_store
+from machines.insight.store import get_store, open_store
 from machines.management.verbs import add_verb, add_verbs
 
 VERBS = {
@@ -37,6 +38,8 @@ class Command(BaseCommand):
         discovery = add_verb(self, verbs, "discover", "print a draft of a machine from a log: CSV, XES or OCEL 2.0")
         discovery.add_argument("file", type=Path, metavar="FILE")
         discovery.add_argument("--least", type=float, default=0.05, metavar="SHARE", help="of the steps that count")
+        adoption = add_verb(self, verbs, "adopt", "take over the facts of another folder, or database:ALIAS")
+        adoption.add_argument("place", metavar="PLACE")
         for name, about in VERBS.items():
             verb = add_verb(self, verbs, name, about)
             verb.add_argument("machine", metavar="MACHINE")
@@ -54,7 +57,8 @@ class Command(BaseCommand):
 
     def handle(self, *, verb: str, **given: Any) -> None:
         try:
-            answer = {"discover": self._discover, "export": self._export}.get(verb, self._answer)
+            others = {"discover": self._discover, "export": self._export, "adopt": self._adopt}
+            answer = others.get(verb, self._answer)
             answer(verb=verb, **given)
         except SignalboxError as error:
             raise CommandError(f"{error} ({error.code})") from error
@@ -75,6 +79,11 @@ class Command(BaseCommand):
             return
         with file.open("w", encoding="utf-8") as output:
             self.stdout.write(f"{write_xes(Search(machine), output)} instances")
+
+    def _adopt(self, *, place: str, **_: Any) -> None:
+        store, other = get_store(), open_store(FactsPlace().read("PLACE", place))
+        for machine in other.machines():
+            self.stdout.write(f"{machine}: {store.adopt(machine, other)} steps")
 
     def _answer(self, *, verb: str, machine: str, **given: Any) -> None:
         check_machine(machine)

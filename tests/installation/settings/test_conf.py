@@ -84,6 +84,14 @@ def test_a_wrong_name_or_value_is_an_error_of_the_check_and_of_every_read(settin
         assert system_checks.redis_server(None) == [], "it would ask another server than was meant"
 
 
+def test_a_database_that_is_not_there_is_an_error_of_the_check(settings):
+    configure(settings, INSIGHT="database:facts")
+    [message] = find_faults()
+    assert (message.id, message.msg) == ("signalbox.E016", "SIGNALBOX[\"INSIGHT\"] names the database 'facts'")
+    configure(settings, INSIGHT="database:default")
+    assert find_faults() == []
+
+
 def test_no_message_shows_a_password(settings):
     settings.SIGNALBOX = {"REDIS_URL": "http://:hunter2@host", "METRICS_TOKEN": "hunter2"}
     found = find_faults()

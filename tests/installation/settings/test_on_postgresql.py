@@ -27,6 +27,7 @@ TESTS = (
     "tests/archive/test_sql.py",
     "tests/retention/test_duty.py",
     "tests/retention/test_erasure.py",
+    "tests/insight/test_places.py",
 )
 
 

@@ -11,9 +11,12 @@ import pytest
 
 from machines.insight import questions
 from machines.insight.facts import CREATE, Case, VersionFacts
+from machines.insight.store import get_store
 from machines.models import AuditEntry
 from tests.cases import for_each
 from tests.configuration import configure
+
+from .conftest import write_facts
 
 PAGE = "/machines/activation/insight/"
 
@@ -41,6 +44,14 @@ def test_the_diagram_shows_shares_and_times(facts, as_):
     assert re.search(r'data-state="Active".*?class="count"[^>]*>91 %<', page, re.DOTALL)
     assert re.search(r'data-state="Waiting".*?class="count"[^>]*>1 min<', read(client, "?figure=p50"), re.DOTALL)
     assert "Removed" in page  # a state that is gone is in the table
+
+
+def test_facts_of_a_database_have_the_same_page(activation, as_, settings, tmp_path):
+    configure(settings, INSIGHT="database:default", HOME=tmp_path)
+    write_facts(get_store(), activation)
+    page = read(as_("viewer"), "?figure=p50")
+    assert "11 instances" in re.sub(r"<[^>]*>", "", page)
+    assert re.search(r'data-state="Waiting".*?class="count"[^>]*>1 min<', page, re.DOTALL)
 
 
 def test_the_diagram_counts_states_of_regions(facts, engine, as_):
