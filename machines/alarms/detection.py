@@ -220,14 +220,15 @@ def _make_schedule_alarm(lost: LostSchedule) -> Alarm:
 
 def _make_drift_alarm(rule: DriftRule, found: Drift) -> Alarm:
     window = format_duration(rule.window)
-    if rule.target:
-        of = f"share of {rule.machine} from {rule.state} to {rule.target}"
-        now, before = (f"{100 * share:.3g} %" for share in (found.now, found.before))
-    else:
-        of = f"p{rule.percent} of {rule.machine} in {rule.state}"
+    way = "from {} to {}".format(*rule.states) if len(rule.states) == 2 else " → ".join(rule.states)
+    if rule.percent:
+        of = f"p{rule.percent} of {rule.machine} {'on' if rule.is_path else 'in'} {' → '.join(rule.states)}"
         now, before = (format_duration(ms) for ms in (found.now, found.before))
+    else:
+        of = f"share of {rule.machine} {way}"
+        now, before = (f"{100 * share:.3g} %" for share in (found.now, found.before))
     text = f"{of} was {now} in the last {window}, and {before} in the {window} before"
-    return _make("drift", f"drift:{rule.machine}/{rule.text}", text, rule.machine, subject=rule.state)
+    return _make("drift", f"drift:{rule.machine}/{rule.text}", text, rule.machine, subject=rule.states[0])
 
 
 def _make_metrics_alarm(ms: int, now: int) -> Alarm:

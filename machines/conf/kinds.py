@@ -103,15 +103,16 @@ RECEIVER = re.compile(r"stdout|/\S+|syslog(\+tcp|\+tls)?://(\[[0-9A-Fa-f:]+\]|[\
 
 
 DRIFT = re.compile(
-    r"(?:p(?P<percent>[1-9]\d?(?:\.\d{1,3})?)|share) of (?P<machine>[\w.-]{1,64})/(?P<state>\S[^>]{0,79}?)"
-    r"(?(percent)| > (?P<target>\S[^>]{0,79}?)) over (?P<factor>\d{1,4}(?:\.\d{1,3})?) x "
+    r"(?:p(?P<percent>[1-9]\d?(?:\.\d{1,3})?)|share) of (?P<machine>[\w.-]{1,64})/"
+    r"(?P<states>\S[^>]{0,79}?(?: > \S[^>]{0,79}?){0,9}?)(?(percent)| > (?P<last>\S[^>]{0,79}?)) "
+    r"over (?P<factor>\d{1,4}(?:\.\d{1,3})?) x "
     r"(?P<window>[1-9]\d{0,3}[smhd])"
 )
 
 
 @dataclass(frozen=True)
 class Drifts(Words):
-    """A list of alarms on the time in a state, or on the share of a transition: see ``machines.insight.drift``."""
+    """A list of alarms on times and shares of states, transitions and paths: see ``machines.insight.drift``."""
 
     def read(self, label: str, value: Any) -> list[str]:
         found = super().read(label, value)

@@ -1,4 +1,4 @@
-"""Alarms on the time in a state and on the share of a transition: the setting ``INSIGHT_ALARMS``, and what it measured
+"""Alarms on times and shares of states, transitions and paths: the setting ``INSIGHT_ALARMS``, and what it measured
 when facts were last read."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from machines.engine.definitions.durations import parse_duration
 
 from .comparison import LEAST, compare_shares
 from .errors import BadSearch, InsightOff, StoreUnavailable
-from .questions import drift, share_drift
+from .questions import drift, path_drift, share_drift
 from .records import Drift, Search
 from .store import Manifest, Store, get_store
 
@@ -25,15 +25,14 @@ PAUSE = 300_000  # ms between two looks
 
 @dataclass(frozen=True, slots=True)
 class DriftRule:
-    """An alarm where the quantile ``percent`` of the stays in a state is over ``factor`` times that of one window (ms)
-    earlier; or, with a ``target``, the share of the steps out of the state that lead there. ``text``: the rule as the
-    setting has it."""
+    """An alarm where a figure is over ``factor`` times that of one window (ms) earlier: with a ``percent`` that
+    quantile of the stays in a state or, of several ``states``, of the time of this path; else the share of the steps
+    out of a state that lead to another one or, of more states, of this path. ``text``: as the setting has it."""
 
     text: str
     percent: str
     machine: str
-    state: str
-    target: str
+    states: tuple[str, ...]
     factor: float
     window: int
 
@@ -44,36 +43,42 @@ class DriftRule:
             return False
         before, now = ((round(share * whole), whole) for share, whole in (
             (found.before, found.count_before), (found.now, found.count)))  # fmt: skip
-        return not self.target or not compare_shares(self.text, before, now).is_noise
+        return bool(self.percent) or not compare_shares(self.text, before, now).is_noise
+
+    @property
+    def is_path(self) -> bool:
+        return len(self.states) > (1 if self.percent else 2)
 
     def measure(self, store: Store) -> Drift:
-        search = Search(self.machine)
-        if self.target:
-            return share_drift(search, self.state, self.target, self.window, store=store)
-        return drift(search, self.state, float(self.percent) / 100, self.window, store=store)
+        search, quantile = Search(self.machine), float(self.percent) / 100 if self.percent else None
+        if self.is_path:
+            return path_drift(search, self.states, quantile, self.window, store=store)
+        if quantile is None:
+            return share_drift(search, *self.states, self.window, store=store)
+        return drift(search, *self.states, quantile, self.window, store=store)
 
 
 def list_rules(machines: Container[str]) -> Iterator[DriftRule]:
     """Yield the rules for some machines."""
     for text in conf.INSIGHT_ALARMS:
         if (match := DRIFT.fullmatch(text)) and match["machine"] in machines:
-            percent, machine, state, target, factor, window = match.groups("")
-            yield DriftRule(text, percent, machine, state, target, float(factor), parse_duration(window) or 1)
+            percent, machine, states, last, factor, window = match.groups("")
+            named = tuple(states.split(" > ")) + ((last,) if last else ())
+            yield DriftRule(text, percent, machine, named, float(factor), parse_duration(window) or 1)
 
 
 def measure(store: Store, machine: str, states: Container[str]) -> dict[str, Sequence[object]]:
     """Return what the manifest holds of each rule for a machine, nothing of one that could not be measured.
-    ``states``: of its current version."""
+    ``states``: the leaves of its current version."""
     found: dict[str, Sequence[object]] = {}
     for rule in list_rules({machine}):
         found[rule.text] = ()
         try:
             found[rule.text] = astuple(rule.measure(store))
-        except BadSearch as error:  # it took too long
+        except BadSearch as error:  # it took too long, or asks for what regions do not have
             log.warning("INSIGHT_ALARMS has %r: %s", rule.text, error)
-        named = f"{rule.state}, {rule.target or rule.state}".split(", ")
-        if missing := [leaf for leaf in named if leaf not in states]:
-            log.warning("INSIGHT_ALARMS has %r, but %s has no state %s", rule.text, machine, missing[0])
+        if missing := [leaf for leaf in ", ".join(rule.states).split(", ") if leaf not in states]:
+            log.warning("INSIGHT_ALARMS has %r, but %s has no leaf state %s", rule.text, machine, missing[0])
     return found
 
 

@@ -49,12 +49,12 @@ MOST_STEPS = 100_000  # steps of one commit: about 15 MB of memory
 @dataclass(frozen=True, slots=True)
 class MachineTerms:
     """What the versions of a machine say about its facts, read once while no machine is published or deleted.
-    ``hidden``: sensitive fields; ``fields``: indexed ones that are not; ``states``: of the current version; ``finals``,
+    ``hidden``: sensitive fields; ``fields``: indexed ones that are not; ``leaves``: of the current version; ``finals``,
     ``versions``: of any."""
 
     hidden: frozenset[str]
     fields: Sequence[str]
-    states: frozenset[str]
+    leaves: frozenset[str]
     finals: frozenset[str]
     versions: dict[int, VersionFacts] = field(default_factory=dict)
 
@@ -63,7 +63,7 @@ class MachineTerms:
         definition, hidden = engine.definition(machine), engine.sensitive(machine).names
         return cls(
             hidden, [name for name in definition.get("index") or () if isinstance(name, str) and name not in hidden],
-            frozenset(state.name for state in outline(definition).states),
+            frozenset(outline(definition).leaves),
             frozenset(engine.retirement().final_states(machine)),
         )  # fmt: skip
 
@@ -150,7 +150,7 @@ class MachineIngestion:
             yield from self._mark_deleted(partitions)
             self._commit([], [], swept=begun)
         if begun - self._manifest.drifted >= drift.PAUSE:
-            found = drift.measure(self._store, self._machine, self._terms.states)
+            found = drift.measure(self._store, self._machine, self._terms.leaves)
             if found or self._manifest.drifts:
                 self._commit([], [], drifts=found, drifted=begun)
         if self._manifest.steps != before.steps:

@@ -47,19 +47,22 @@ SPREAD = "count({0}), quantile_disc({0}, [0.5, 0.95, 0.99]), sum({0})"
 STAYS = "FROM {chosen_steps} WHERE source <> target AND source <> '' AND waited IS NOT NULL"
 VISITED = "(string_split(visited, chr(9)) || string_split(replace(visited, ', ', chr(9)), chr(9)))"
 """The states of an instance, and of regions each of several at once; some are there twice."""
-LEVEL_IN_REGIONS = """WITH asked AS (SELECT ? AS state, ? AS longest, ? AS now),
-ways AS (SELECT shape, list_contains(string_split(source, ', '), state) AS leaves FROM {shapes}, asked
+ASKED = "WITH asked AS (SELECT ? AS state, ? AS towards, ? AS longest, ? AS now)"
+STAYS_IN_REGIONS = f"""{ASKED}, ways AS (SELECT shape, list_contains(string_split(source, ', '), state) AS leaves,
+    list_contains(string_split(target, ', '), towards) AS hits FROM {{shapes}}, asked
   WHERE leaves <> list_contains(string_split(target, ', '), state)),
-moves AS MATERIALIZED (SELECT n, revision, ms, leaves FROM {chosen_rows} JOIN ways USING (shape)),
-stays AS (SELECT leaves, lag(leaves) OVER of AS left_before, ms - lag(ms) OVER of AS stay FROM moves
-  WINDOW of AS (PARTITION BY n ORDER BY revision)),
+moves AS MATERIALIZED (SELECT n, revision, ms, leaves, hits FROM {{chosen_rows}} JOIN ways USING (shape)),
+stays AS (SELECT leaves, hits, ms, lag(leaves) OVER of AS left_before, ms - lag(ms) OVER of AS stay FROM moves
+  WINDOW of AS (PARTITION BY n ORDER BY revision))"""
+"""Stays in a state that may be one of several, and whether each ended ``towards`` another."""
+LEVEL_IN_REGIONS = f"""{STAYS_IN_REGIONS},
 entries AS (SELECT n, max(ms) AS since FROM moves GROUP BY n HAVING NOT arg_max(leaves, revision)),
-late AS (SELECT count(*) AS late FROM {chosen_instances} i LEFT JOIN entries USING (n), asked
+late AS (SELECT count(*) AS late FROM {{chosen_instances}} i LEFT JOIN entries USING (n), asked
   WHERE NOT ended AND list_contains(string_split(i.state, ', '), asked.state)
     AND now - coalesce(since, entered) > longest)
 SELECT count(stay), count(stay) FILTER (stay > longest), any_value(late)
 FROM late, asked LEFT JOIN stays ON leaves AND NOT left_before"""
-"""Stays in a state that may be one of several, those above a limit, and instances that are late."""
+"""Those stays, those above a limit, and instances that are late."""
 MOST_STAGES = 20
 MOST_HELD = 12_000_000  # steps: some 150 MB
 MEASURES = {name: name for name in ("actor", "queue", "handler", "worker", "kind")} | {"attempt": "attempt::VARCHAR"}
@@ -310,7 +313,7 @@ def service_levels(
         if limit < 0:
             raise BadSearch(f"the limit of {state} is below 0")
         if extent.has_regions:
-            ((stays, missed, late),) = chosen.ask(LEVEL_IN_REGIONS, before=(state, limit, at))
+            ((stays, missed, late),) = chosen.ask(LEVEL_IN_REGIONS, before=(state, "", limit, at))
             found.append(ServiceLevel(state, limit, stays, missed, divide(missed, stays), late))
             continue
         ((stays, missed),) = chosen.ask(
@@ -364,10 +367,8 @@ def drift(
 ) -> Drift:
     """Compare a quantile of the stays in a state that ended in the latest ``window`` (ms) with those of the window
     before. The input of an alarm such as *p95 of Paying over 2 x last week*."""
-    if not 0 < quantile < 1:
-        raise BadSearch("a quantile lies between 0 and 1")
-    figure = f"quantile_disc(waited, {float(quantile)}) {STAYS}"
-    return _measure_drift(search, state, figure, (), window, now, store or get_store())
+    figure, place = f"quantile_disc(stay, {_check_quantile(quantile)})", "stay IS NOT NULL"
+    return _measure_stays(search, state, "", figure, place, window, now, store or get_store())
 
 
 def share_drift(
@@ -375,25 +376,61 @@ def share_drift(
 ) -> Drift:
     """Do the same for the share of the steps out of a state that lead to another one; with the state itself as
     ``target``, of all steps from it."""
-    figure = "count(*) FILTER (target = ?) / count(*) FROM {chosen_steps} WHERE "
-    figure += "true" if source == target else "source <> target"
-    return _measure_drift(search, source, figure, (target,), window, now, store or get_store())
+    figure = "count(*) FILTER (hits) / count(*)"
+    return _measure_stays(search, source, target, figure, "true", window, now, store or get_store())
 
 
-def _measure_drift(
-    search: Search, state: str, figure: str, values: tuple[str, ...], window: int, now: int | None, store: Store
+def path_drift(
+    search: Search, path: Sequence[str], quantile: float | None, window: int, *, now: int | None = None,
+    store: Store | None = None,
+) -> Drift:  # fmt: skip
+    """Do the same for a path, of the instances that ended in a window: for a quantile of its time, or without one for
+    its share."""
+    chosen, figure, place = select(search, store or get_store()), "count(*) FILTER (path = ?) / count(*)", "true"
+    if quantile is not None:
+        figure, place = f"quantile_disc(last - first, {_check_quantile(quantile)})", "path = ?"
+    is_latest, is_near = _choose_windows(chosen, "last", window, now)
+    sql = f"SELECT {is_latest}, count(*), {figure} FROM instances WHERE {place} GROUP BY 1"
+    ended = f"WITH instances AS (FROM {{chosen_instances}} WHERE ended AND {is_near})"
+    return _make_drift(" > ".join(path), chosen.ask(f"{ended} {sql}", "\t".join(path)))
+
+
+def _measure_stays(
+    search: Search, state: str, target: str, figure: str, place: str, window: int, now: int | None, store: Store
 ) -> Drift:
+    chosen = select(search, store)
+    is_latest, is_near = _choose_windows(chosen, "ms", window, now)
+    stays = (
+        f"{ASKED}, ways AS (SELECT shape, target = towards AS hits, source <> target AS leaves FROM {{shapes}}, asked "
+        "WHERE source = state AND (source <> target OR state = towards)), stays AS (SELECT hits, ms, "
+        "CASE WHEN leaves THEN waited END AS stay FROM {chosen_rows} JOIN ways USING (shape))"
+    )
+    if ", " not in state + target and chosen.extent().has_regions:
+        if state == target:
+            raise BadSearch(f"a step of another region stays in {state}, too: ask about one that leaves it")
+        stays, place = STAYS_IN_REGIONS, f"leaves AND NOT left_before AND {place}"
+    sql = f"{stays} SELECT {is_latest}, count(*), {figure} FROM stays WHERE {place} AND {is_near} GROUP BY 1"
+    return _make_drift(state, chosen.ask(sql, before=(state, target, 0, 0)))
+
+
+def _check_quantile(quantile: float) -> float:
+    if not 0 < quantile < 1:
+        raise BadSearch("a quantile lies between 0 and 1")
+    return float(quantile)
+
+
+def _choose_windows(chosen: Selection, ms: str, window: int, now: int | None) -> tuple[str, str]:
+    """Return the conditions for the latest window, and for that and the one before."""
     if window <= 0:
         raise BadSearch("a window is longer than 0 ms")
-    chosen = select(search, store)
-    at = chosen.manifest.read_up_to if now is None else now
-    rows = chosen.ask(
-        f"SELECT ms > ?, count(*), {figure} AND source = ? AND ms > ? AND ms <= ? GROUP BY 1",
-        state, at - 2 * window, at, before=(at - window, *values),
-    )  # fmt: skip
+    at = chosen.manifest.read_up_to if now is None else int(now)
+    return f"{ms} > {at - int(window)}", f"{ms} > {at - 2 * int(window)} AND {ms} <= {at}"
+
+
+def _make_drift(name: str, rows: Sequence[Row]) -> Drift:
     found = {is_latest: (count, value) for is_latest, count, value in rows}
     (count, value), (count_before, value_before) = found.get(True, (0, 0)), found.get(False, (0, 0))
-    return Drift(state, value, value_before, count, count_before)
+    return Drift(name, value, value_before, count, count_before)
 
 
 def conformance(

@@ -303,8 +303,8 @@ class Conformance(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Drift(Answer):
-    """A quantile of the stay in a state, or the share of the steps out of it that lead to another one, in the latest
-    window and in the one before; ``ratio`` is 0 where there is nothing before."""
+    """A quantile of the stay in a state or of the time of a path, or the share of a path or of the steps out of a state
+    that lead to another one, in the latest window and in the one before; ``ratio``: 0 where there is none before."""
 
     state: str
     now: float

@@ -102,8 +102,70 @@ def test_a_rule_that_takes_too_long_stops_no_reading(slow, viewer, monkeypatch, 
     assert "more than 30 s" in caplog.text
 
 
+def test_a_path_has_alarms_on_its_share_and_its_time(slow, engine, settings, viewer):
+    time, share = "p50 of order/New > Void over 2 x 1h", "share of order/New > Paid > Void over 2 x 1h"
+    configure(settings, INSIGHT_ALARMS=[time, share])
+    ways = {"pay": "Paid", "void": "Void"}
+    engine.publish({**DEFINITION, "states": {"New": {"on": ways}, "Paid": {"on": ways}, "Void": {"type": "final"}}})
+    now = engine.read_clock()
+
+    def go(count: int, begin: int, *events: str) -> None:
+        for number in range(count):
+            id = f"{begin}-{events}-{number}"
+            engine.create("order", id, now=now - begin)
+            for event in events:
+                engine.fire("order", id, event, now=now - begin + 60_000)
+
+    go(19, 2 * HOUR - 300_000, "void")
+    go(1, 2 * HOUR - 300_000, "pay", "void")
+    go(30, 600_000, "void")
+    slow(0, 0)
+    assert find_alarms(viewer) == []
+    go(20, 600_000, "pay", "void")
+    slow(0, 0)
+    (alarm,) = find_alarms(viewer)
+    assert alarm["text"] == "share of order New → Paid → Void was 40 % in the last 1 h, and 5 % in the 1 h before"
+    engine.create("order", "late", now=now - 2 * HOUR + 300_000)
+    go(1, 2 * HOUR - 300_000 + 1, "void")
+    for number in range(40):
+        engine.create("order", f"slow-{number}", now=now - 400_000)
+        engine.fire("order", f"slow-{number}", "void", now=now - 100_000)
+    slow(0, 0)
+    assert "p50 of order on New → Void was 5 min in the last 1 h, and 1 min in the 1 h before" in [
+        alarm["text"] for alarm in find_alarms(viewer)
+    ]
+
+
+def test_a_state_of_a_region_has_alarms(slow, engine, settings, viewer, caplog):
+    rules = ["p50 of room/Open over 2 x 1h", "share of room/Open > Shut over 2 x 1h"]
+    configure(settings, INSIGHT_ALARMS=[*rules, "share of room/Open > Open over 2 x 1h", "p50 of room/All over 2 x 1h"])
+    door = {"Open": {"on": {"shut": "Shut", "lock": "Locked"}}, "Shut": {}, "Locked": {}}
+    lamp = {"Dark": {"on": {"light": "Lit"}}, "Lit": {}}
+    regions = {"Door": {"initial": "Open", "states": door}, "Lamp": {"initial": "Dark", "states": lamp}}
+    engine.publish({"id": "room", "initial": "All", "states": {"All": {"type": "parallel", "states": regions}}})
+    now = engine.read_clock()
+
+    def go(count: int, event: str, begin: int, seconds: int) -> None:
+        for number in range(count):
+            id = f"{begin}-{event}-{number}"
+            engine.create("room", id, now=now - begin)
+            engine.fire("room", id, "light", now=now - begin + 1_000)
+            engine.fire("room", id, event, now=now - begin + seconds * 1000)
+
+    go(18, "lock", 2 * HOUR - 300_000, 60)
+    go(2, "shut", 2 * HOUR - 300_000, 60)
+    go(20, "shut", 600_000, 180)
+    slow(0, 0)
+    assert {alarm["text"] for alarm in find_alarms(viewer)} == {
+        "p50 of room in Open was 3 min in the last 1 h, and 1 min in the 1 h before",
+        "share of room from Open to Shut was 100 % in the last 1 h, and 10 % in the 1 h before",
+    }
+    assert "another region stays in Open, too" in caplog.text
+    assert "room has no leaf state All" in caplog.text
+
+
 def test_a_rule_about_no_state_is_logged(slow, settings, caplog):
     configure(settings, INSIGHT_ALARMS=["p50 of order/Nwe over 2 x 1h", "p50 of other/Paid over 2 x 1h"])
     slow(1, 60)
-    assert "order has no state Nwe" in caplog.text
+    assert "order has no leaf state Nwe" in caplog.text
     assert "other" not in caplog.text
