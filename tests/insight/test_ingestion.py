@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from machines.engine import UnknownMachine
 from machines.insight import ingestion, places, questions
 from machines.insight import store as module
 from machines.insight.errors import StoreUnavailable
@@ -419,6 +420,26 @@ def test_a_step_counts_for_the_version_that_took_it(engine, duty, store):
     engine.fire("order", "a", "pay")
     run(duty)
     assert store.ask("order", "SELECT version FROM {steps} ORDER BY revision") == [(1,), (2,), (2,)]
+
+
+def test_steps_of_a_version_that_is_gone_are_facts_without_its_tags(engine, duty, store, monkeypatch):
+    for id in "ab":
+        engine.create("order", id)
+        engine.fire("order", id, "pay")
+    engine.publish({**DEFINITION, "history": 20})
+    engine.create("order", "c")
+    engine.fire("order", "c", "pay")
+    find = type(engine).definition
+
+    def forget(engine, machine, version=None):
+        if version == 1:
+            raise UnknownMachine(machine)
+        return find(engine, machine, version)
+
+    monkeypatch.setattr(type(engine), "definition", forget)
+    run(duty)
+    assert len(read_steps(store)) == 6
+    assert questions.list_instances(Search("order", tag="busy"), store=store).ids == ("c",)
 
 
 def test_steps_of_jobs_name_queue_and_handler(engine, duty, store):

@@ -51,6 +51,22 @@ def test_durations_are_distributions(store, tell):
     assert [bucket.count for bucket in paid.buckets if bucket.low <= 5_000 < bucket.high] == [1]
 
 
+@pytest.mark.parametrize(
+    ("search", "found"), [(Search("order", versions=(9,)), 0), (Search("order", where=(("region", "x"),)), 0), (ALL, 2)]
+)
+def test_a_filter_that_finds_nothing_or_everything_has_every_answer(store, tell, search, found):
+    tell({"a": SHORT, "b": LOOPED}, data='{"region": "eu"}')
+    shares = questions.share_drift(search, "New", "Paid", 10**12, store=store)
+    answers = [
+        questions.paths(search, store=store), questions.durations(search, store=store),
+        questions.bottlenecks(search, store=store), questions.people(search, "kind", store=store),
+        questions.funnel(search, ["New", "Sent"], store=store), compare(search, ALL, store=store).first,
+        questions.service_levels(search, {"New": 1}, store=store), questions.conformance(search, {}.get, store=store),
+    ]  # fmt: skip
+    assert [getattr(one, "extent", one).instances for one in answers] == [found] * 8
+    assert (questions.list_instances(search, store=store).total, shares.count) == (found, 3 if found else 0)
+
+
 def test_nothing_read_yet_is_an_answer(store):
     assert questions.paths(ALL, store=store).extent.read_up_to == 0
     assert questions.durations(ALL, store=store).states == ()
