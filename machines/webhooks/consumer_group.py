@@ -7,9 +7,6 @@ a group on a log, and where it stood when that was last noted, so that one that 
 from __future__ import annotations
 
 import contextlib
-import os
-import secrets
-import socket
 import time
 from collections.abc import Callable
 
@@ -19,29 +16,24 @@ from machines.connections import get_throttle
 from machines.engine import Engine, EngineFault
 from machines.engine.messages.emitted import START, LogEnd, Place
 from machines.patterns import Gone
-from machines.patterns.bus import AttachedStream, StreamPage
+from machines.patterns.bus import StreamPage
+from machines.patterns.log_group import PAGE, LogGroup
 
 from .models import LogCursor, LogGap
 
 GROUP = "webhooks"
-KEEP = 10_000  # entries a log keeps in any case; what the engine keeps
-PAGE = 500  # entries of one log at a time
-IDLE = 60.0  # seconds after which a worker that took entries and did not finish them is dead
 SWEEP = 30.0  # seconds between two looks for what such workers left
 REFRESH = 5.0  # seconds between two looks for new machines
 TURN = 1.0  # seconds; on a cluster nobody can wait on many logs, so some look, and each second only so many
 LOOKERS = 2
 
 
-class ConsumerGroup:
+class ConsumerGroup(LogGroup):
     """One worker's. Not for several threads."""
 
     def __init__(self, engine: Engine, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._engine = engine
-        self._emitted = engine.emitted_logs()
+        super().__init__(engine, GROUP)
         self._clock = clock
-        self._reader = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"[-128:]
-        self._streams: dict[Place, AttachedStream] = {}
         self._known: dict[Place, str] = {}  # place -> up to which id it was read, by anybody
         self._due: dict[Place, None] = {}
         self._left: set[Place] = set()
@@ -88,15 +80,6 @@ class ConsumerGroup:
         self._known[place] = taken.last
         return taken
 
-    def finish(self, place: Place, taken: StreamPage) -> None:
-        if taken.entries:
-            with contextlib.suppress(Gone):  # the last webhook was switched off meanwhile
-                self.stream(place).ack(GROUP, *(id for id, _ in taken.entries))
-
-    def give_back(self, place: Place, taken: StreamPage) -> None:
-        if taken.entries:
-            self.stream(place).give_back(GROUP, self._reader, *(id for id, _ in taken.entries))
-
     def leave(self, place: Place) -> None:
         """Leave a place for a while: it is no log, something else stands in its place."""
         self._left.add(place)
@@ -105,17 +88,9 @@ class ConsumerGroup:
 
     def _take(self, place: Place) -> StreamPage | None:
         try:
-            return self.stream(place).take(GROUP, self._reader, count=PAGE, idle=IDLE)
+            return self.read(place)
         except Gone:
             return None
-
-    def stream(self, place: Place) -> AttachedStream:
-        if place not in self._streams:
-            keys = self._engine.keys
-            self._streams[place] = AttachedStream(
-                self._engine.client, self._emitted.root(place), prefix=keys.prefix, most=KEEP
-            )
-        return self._streams[place]
 
     # The group
 

@@ -8,6 +8,7 @@ from django.db import OperationalError
 
 from machines.catalog.redaction import MASK
 from machines.models import Delivery, LogCursor, LogGap, Webhook
+from machines.patterns import log_group
 from machines.webhooks import consumer_group, fan_out, management
 from machines.webhooks.consumer_group import GROUP, ConsumerGroup
 from machines.webhooks.fan_out import FanOut
@@ -68,7 +69,7 @@ def test_what_a_worker_took_and_did_not_finish_is_another_ones(engine, bell, hoo
     assert len(dead.take((bell, 0)).entries) == 5  # and it is never heard of again
     FanOut(engine, wait=0).look()
     assert Delivery.objects.count() == 0
-    monkeypatch.setattr(consumer_group, "IDLE", 0.001)
+    monkeypatch.setattr(log_group, "IDLE", 0.001)
     FanOut(engine, wait=0).look()
     assert Delivery.objects.count() == 5
     assert engine.client.xpending(log_of(engine, bell), GROUP)["pending"] == 0
@@ -82,7 +83,7 @@ def test_one_that_dies_after_the_transaction_leaves_no_second_delivery(engine, b
         with pytest.raises(SystemExit):
             FanOut(engine, wait=0).look()
     keys = set(Delivery.objects.values_list("key", flat=True))
-    monkeypatch.setattr(consumer_group, "IDLE", 0.001)
+    monkeypatch.setattr(log_group, "IDLE", 0.001)
     FanOut(engine, wait=0).look()
     assert set(Delivery.objects.values_list("key", flat=True)) == keys
     assert len(keys) == 3

@@ -11,9 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import secrets
-import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
@@ -25,8 +22,9 @@ from machines.connections import get_pattern
 from machines.engine import Engine, EngineFault, LookupFailed, SignalboxError
 from machines.engine.messages.emitted import START, LogEntry, Place, read_entry
 from machines.patterns import Gone, Locks, Taken
-from machines.patterns.bus import AttachedStream, StreamPage
+from machines.patterns.bus import StreamPage
 from machines.patterns.locks import HeldLock
+from machines.patterns.log_group import PAGE, LogGroup
 
 from . import registry, state_columns
 from .reconcile import Reconcile, mend
@@ -36,26 +34,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-KEEP = 10_000  # entries a log keeps in any case; what the engine keeps
-PAGE = 500  # entries of one log at a time
 LOGGED = timedelta(days=7).total_seconds()  # for which steps are logged when nobody asks again
 RENEW = 3600.0  # seconds between two times of asking
 REFRESH = 5.0  # seconds between two looks for machines that were published or grew
-IDLE = 60.0  # seconds after which a reader that has not acknowledged entries is dead
 LEASE = 10.0  # seconds for which one worker reads the logs of a field
 
 
-class FieldReader:
+class FieldReader(LogGroup):
     """Reads the logs of one field's machine."""
 
     def __init__(self, engine: Engine, field: MachineField, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._engine = engine
+        super().__init__(engine, f"bind:{field.label}")
         self._field = field
         self._clock = clock
-        self._emitted = engine.emitted_logs()
-        self._group = f"bind:{field.label}"
-        self._reader = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"[-128:]
-        self._streams: dict[Place, AttachedStream] = {}
         self._known: dict[Place, str] = {}
         self._refreshed = self._renewed = -float("inf")
         self._reconcile: Iterator[object] | None = None
@@ -96,24 +87,17 @@ class FieldReader:
         if now - self._renewed >= RENEW or places != set(self._known):
             fresh = set(self._emitted.log_steps(machine, seconds=LOGGED))
             self._renewed = now
-            begun = {place for place in places if self._stream(place).begin(self._group, "$")}
+            begun = {place for place in places if self.stream(place).begin(self._group, "$")}
             self._known = {place: self._known.get(place, START) for place in sorted(places)}
             if fresh | begun:
                 self._compare("its steps are logged from now on")
         if self._interrupted:
             self._compare("the latest comparison was interrupted")
 
-    def _stream(self, place: Place) -> AttachedStream:
-        if place not in self._streams:
-            self._streams[place] = AttachedStream(
-                self._engine.client, self._emitted.root(place), prefix=self._engine.keys.prefix, most=KEEP
-            )
-        return self._streams[place]
-
     def _read(self, place: Place) -> bool:
         """Apply a page of one log; return whether it was full."""
         try:
-            taken = self._stream(place).take(self._group, self._reader, count=PAGE, idle=IDLE)
+            taken = self.read(place)
         except Gone:  # Redis lost it, or was emptied
             self._known.pop(place, None)
             self._refreshed = -float("inf")
@@ -129,11 +113,9 @@ class FieldReader:
             self._apply(taken)
         except BaseException:
             with contextlib.suppress(SignalboxError):
-                self._stream(place).give_back(self._group, self._reader, *(id for id, _ in taken.entries))
+                self.give_back(place, taken)
             raise
-        if taken.entries:
-            with contextlib.suppress(Gone):
-                self._stream(place).ack(self._group, *(id for id, _ in taken.entries))
+        self.finish(place, taken)
         self._known[place] = taken.last
         return len(taken.entries) == PAGE
 
