@@ -292,8 +292,8 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class Conformance(Answer):
-    """``fitting``: instances without a deviation; ``unchecked``: steps whose version is gone, that lack a source, or of
-    a machine with regions."""
+    """``fitting``: instances without a deviation; ``unchecked``: steps whose version is gone, or that lack a
+    source."""
 
     extent: Extent
     fitting: int = 0

@@ -12,11 +12,13 @@ from machines.engine.definitions.outline import is_match
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A transition. ``ends``: the leaves in which its step may rest, as far as no raised event takes it further."""
+    """A transition. ``ends``: the leaves in which its step may rest, as far as no raised event takes it further.
+    ``inside``: the innermost state that it stays inside, whose leaves it may leave; "" for all, None for no leaf."""
 
     source: str
     events: tuple[str, ...]
     ends: frozenset[str]
+    inside: str | None = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,33 +32,66 @@ class Rules:
     def of(cls, definition: Mapping[str, Any]) -> Rules:
         found = outline(definition)
         transitions = {
-            one.id: Rule(state.name, one.events, _find_ends(found, one.targets or (state.name,)))
+            one.id: Rule(state.name, one.events, _find_ends(found, one.targets or (state.name,)),
+                         _find_inside(found, state.name, one.targets))
             for state in found.states for one in state.transitions
         }  # fmt: skip
         return cls(transitions, {state.name: _list_around(found, state.name) for state in found.states})
 
+    def allows_step(self, sources: Sequence[str], targets: Sequence[str], event: str, taken: Sequence[str]) -> bool:
+        """Tell whether a step between configurations, each a list of leaves, is one of the definition."""
+        if len(sources) == len(targets) == 1:
+            return self.allows(sources[0], targets[0], event, taken)
+        return self._allows_leaves(sources, targets, event, taken)
+
     def allows(self, source: str, target: str, event: str, taken: Sequence[str] = ()) -> bool:
         """Tell whether a step is one of the definition. ``taken``: ids of its transitions, by which raised events are
         followed; where the definition lacks one, the event alone decides."""
-        around = self.around.get(source, ())
-        begins = [
-            (id, one.ends) for id, one in self.transitions.items()
-            if one.source in around and any(is_match(name, event) for name in one.events)
-        ]  # fmt: skip
-        if any(target in ends for _, ends in begins):
+        begins = self._find_begins([source], event)
+        if any(target in one.ends or (one.inside is None and target == source) for one in begins.values()):
             return True
         if any(id not in self.transitions for id in taken):
             return False
-        return any(id in taken for id, _ in begins) and any(target in self.transitions[id].ends for id in taken)
+        return any(id in begins for id in taken) and any(target in self.transitions[id].ends for id in taken)
+
+    def _find_begins(self, leaves: Sequence[str], event: str) -> dict[str, Rule]:
+        """Return the transitions that take an event in these leaves or around them, by id."""
+        around = {name for leaf in leaves for name in self.around.get(leaf, ())}
+        return {
+            id: one for id, one in self.transitions.items()
+            if one.source in around and any(is_match(name, event) for name in one.events)
+        }  # fmt: skip
+
+    def _allows_leaves(self, sources: Sequence[str], targets: Sequence[str], event: str, taken: Sequence[str]) -> bool:
+        """Tell the same of a step between several leaves at once: a transition takes the event, and of those that were
+        taken one explains each leaf that was left, and one each that was entered."""
+        begins = self._find_begins(sources, event)
+        rules = [self.transitions[id] for id in taken if id in self.transitions]
+        if len(rules) < len(taken) or not taken:
+            rules = list(begins.values())
+        elif not any(id in begins for id in taken):
+            return False
+        left = {one.inside for one in rules} - {None}
+        return (
+            bool(begins)
+            and all(any(leaf in one.ends for one in rules) for leaf in {*targets} - {*sources})
+            and all("" in left or left & {*self.around.get(leaf, ())} for leaf in {*sources} - {*targets})
+        )
 
 
 def _list_around(found: Outline, name: str) -> list[str]:
     """List a state and those around it."""
-    around, state = [], found.state(name)
-    while state is not None:
-        around.append(state.name)
-        state = found.state(state.parent) if state.parent else None
-    return around
+    return [state.name for state in found.lineage(name)]
+
+
+def _find_inside(found: Outline, source: str, targets: Sequence[str]) -> str | None:
+    """Return the innermost state around source and targets that has one leaf at a time, or "" (SCXML 3.13)."""
+    if not targets:
+        return None
+    for state in found.lineage(source)[1:]:
+        if state.type == "compound" and all(state in found.lineage(target)[1:] for target in targets):
+            return state.name
+    return ""
 
 
 def _find_ends(found: Outline, targets: tuple[str, ...]) -> frozenset[str]:
@@ -70,6 +105,8 @@ def _find_ends(found: Outline, targets: tuple[str, ...]) -> frozenset[str]:
             continue
         ends.add(state.name)
         waiting += state.initial
+        for whole in found.lineage(state.name):  # with a region all others are entered
+            waiting += whole.children if whole.type == "parallel" else ()
         if state.type == "history" and state.parent:
             waiting += [one.name for one in found.states if state.parent in _list_around(found, one.name)]
         for name in _list_around(found, state.name):
