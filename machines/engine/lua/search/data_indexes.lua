@@ -278,14 +278,22 @@ function data_indexes.undo()
     undo_log = {}
 end
 
+-- Visits the index key and the entry of each value of an instance that a program indexes. `stored`: the values of its indexed
+-- fields in their order, where `raw` does not have them.
+local function visit_all(program, id, raw, stored, visit)
+    for i, field in ipairs(program.indexed or EMPTY) do
+        local value = raw[field.name]
+        if stored then value = stored[i] end
+        local entry = make_member(field, value, id)
+        if entry then visit(field.lookup, entry) end
+    end
+    for _, fact in ipairs(program.facts or EMPTY) do visit_entries(fact, id, raw, visit) end
+end
+
 -- Lists index key .. NUL .. entry -> {key, entry} of an instance, as a program indexes it.
 local function list_entries(program, id, raw)
     local found = {}
-    local function note(key, entry)
-        if entry then found[key .. '\1' .. entry] = { key, entry } end
-    end
-    for _, field in ipairs(program.indexed or EMPTY) do note(field.lookup, make_member(field, raw[field.name], id)) end
-    for _, fact in ipairs(program.facts or EMPTY) do visit_entries(fact, id, raw, note) end
+    visit_all(program, id, raw, nil, function(key, entry) found[key .. '\1' .. entry] = { key, entry } end)
     return found
 end
 
@@ -305,38 +313,23 @@ end
 
 -- Removes an instance. Reads its stored hash, because the context may have changed.
 function data_indexes.remove_instance(ctx)
-    local program, id = ctx.program, ctx.id
+    local program = ctx.program
     if not program.indexed then return end
-    local was = read_stored(ctx.key, program.indexed)
-    for i, field in ipairs(program.indexed) do
-        local entry = make_member(field, was[i], id)
-        if entry then pcall_redis('ZREM', field.lookup, entry) end
-    end
-    local function remove(key, entry) pcall_redis('ZREM', key, entry) end
-    for _, fact in ipairs(program.facts) do visit_entries(fact, id, ctx.raw, remove) end
+    local stored = read_stored(ctx.key, program.indexed)
+    visit_all(program, ctx.id, ctx.raw, stored, function(key, entry) pcall_redis('ZREM', key, entry) end)
 end
 
--- Adds the entries of an instance to `members`, index key -> entries; `was` are its stored values of the indexed fields.
-function data_indexes.collect(program, id, raw, was, members)
-    local function collect(key, entry)
+-- Adds the entries of an instance to `members`, index key -> entries; `stored`: as of `visit_all`.
+function data_indexes.collect(program, id, raw, stored, members)
+    visit_all(program, id, raw, stored, function(key, entry)
         local listed = members[key] or {}
         members[key], listed[#listed + 1] = listed, entry
-    end
-    for i, field in ipairs(program.indexed or EMPTY) do
-        local entry = make_member(field, was[i], id)
-        if entry then collect(field.lookup, entry) end
-    end
-    for _, fact in ipairs(program.facts or EMPTY) do visit_entries(fact, id, raw, collect) end
+    end)
 end
 
 -- Adds an instance as it is stored; `ctx` has changed nothing.
 function data_indexes.add_instance(ctx)
-    for _, field in ipairs(ctx.program.indexed or EMPTY) do
-        local entry = make_member(field, ctx.raw[field.name], ctx.id)
-        if entry then call('ZADD', field.lookup, 0, entry) end
-    end
-    local function write_entry(key, entry) call('ZADD', key, 0, entry) end
-    for _, fact in ipairs(ctx.program.facts or EMPTY) do visit_entries(fact, ctx.id, ctx.raw, write_entry) end
+    visit_all(ctx.program, ctx.id, ctx.raw, nil, function(key, entry) call('ZADD', key, 0, entry) end)
 end
 
 local function next_text(text)

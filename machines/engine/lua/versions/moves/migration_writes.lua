@@ -228,7 +228,6 @@ local function finish(result)
     local dead = result.after.raw._dead
     if dead and result.is_back then dead_jobs.await_again(root, id, dead) end
     if dead and not result.is_back then dead_jobs.judge_again(root, id, dead, result.after.now) end
-    if progress.trim then call('LTRIM', progress.history, -progress.trim, -1) end
     if progress.undo_key then redis.pcall('DEL', progress.undo_key) end
     for _, added in ipairs(progress.added) do
         if (added.spec.delay or 0) == 0 then progress.rings[added.spec.queue] = true end
@@ -295,11 +294,6 @@ local function write_plain(result, actor, reason, clock)
     call('HSET', before.key, unpack(set))
 end
 
-local function undo_plain()
-    if progress.indexed then data_indexes.undo() end
-    if progress.history then redis.pcall('RPOP', progress.history) end
-end
-
 -- Lists the states that get another name: version -> leaf -> its states in the new version.
 local function list_renamed(plan)
     local found, any = {}, false
@@ -340,14 +334,11 @@ function migration_writes.write(result, actor, reason, clock)
     progress = { undo_log = {}, added = {}, leaves = {}, rings = {}, history = nil, trim = nil, indexed = false }
     local ok, caught = pcall(result.is_plain and write_plain or write, result, actor, reason, clock)
     if not ok then
-        if result.is_plain then undo_plain() else undo(result) end
+        undo(result)
         return nil, type(caught) == 'table' and caught.err or values.describe_error(caught)
     end
-    if not result.is_plain then
-        finish(result)
-    elseif progress.trim then
-        call('LTRIM', progress.history, -progress.trim, -1)
-    end
+    if not result.is_plain then finish(result) end
+    if progress.trim then call('LTRIM', progress.history, -progress.trim, -1) end
     return true
 end
 
