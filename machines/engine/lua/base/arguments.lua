@@ -49,6 +49,13 @@ function arguments.need(value, why)
     return value
 end
 
+-- Parses a number like `parse_count`; ends the call with BADARG for anything else.
+function arguments.need_count(what, text, least, most)
+    local number = arguments.parse_count(text, least, most)
+    if not number then arguments.refuse(string.format('%s is a whole number from %d to %d', what, least, most)) end
+    return number
+end
+
 -- Reads the time of a call like `read_now`; ends the call with BADARG where the text is no time.
 function arguments.need_now(text)
     local now, clock = arguments.read_now(text)

@@ -20,7 +20,7 @@ function locks.check_token(token)
 end
 
 function locks.check_time(ms)
-    arguments.need(arguments.parse_count(ms, 1, arguments.MAX_MS), 'a lock is held for 1 to 86400000 ms')
+    arguments.need_count('how long a lock is held, in ms,', ms, 1, arguments.MAX_MS)
 end
 
 local function parse_number(text, root)

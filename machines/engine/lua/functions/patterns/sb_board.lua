@@ -128,7 +128,7 @@ end
 
 return function(KEYS, ARGV)
     local board, what = scoreboards.parse(ARGV), ARGV[5] or ''
-    local size = arguments.need(arguments.parse_count(ARGV[6], 1, MAX_SIZE), 'a board may have 1 to ' .. MAX_SIZE .. ' members')
+    local size = arguments.need_count('most members of a board', ARGV[6], 1, MAX_SIZE)
     if what == 'reset' then return empty(board, KEYS[1]) end
     arguments.need(what == 'add' or what == 'set' or what == 'remove', 'the changes are add, set, remove and reset')
     check_members(ARGV, what == 'remove' and 1 or 2)

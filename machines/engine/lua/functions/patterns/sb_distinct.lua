@@ -10,9 +10,8 @@ local MAX_MEMBERS, MAX_EXACT, MAX_KEEP, MAX_BYTES = 1000, 10000, 400, 2048
 
 return function(KEYS, ARGV)
     arguments.need(#ARGV >= 5 and #ARGV <= MAX_MEMBERS + 4, 'there are 1 to ' .. MAX_MEMBERS .. ' members')
-    local exact, keep = arguments.parse_count(ARGV[2], 0, MAX_EXACT), arguments.parse_count(ARGV[3], 1, MAX_KEEP)
-    arguments.need(exact, 'exact is a whole number from 0 to ' .. MAX_EXACT)
-    arguments.need(keep, 'keep is in days, from 1 to ' .. MAX_KEEP)
+    local exact = arguments.need_count('exact', ARGV[2], 0, MAX_EXACT)
+    local keep = arguments.need_count('keep, in days,', ARGV[3], 1, MAX_KEEP)
     arguments.need(#ARGV[1] <= MAX_BYTES, 'a part has at most ' .. MAX_BYTES .. ' bytes')
     for i = 5, #ARGV do
         arguments.need(#ARGV[i] > 0 and #ARGV[i] <= MAX_BYTES, 'a member has 1 to ' .. MAX_BYTES .. ' bytes')

@@ -21,8 +21,7 @@ local function parse(ARGV)
     arguments.need(node or call.node == '', 'node is a whole number from 0 to ' .. NODES - 1)
     if node then call.node = string.format('%d', node) end
     if call.kind == 'release' then return call end
-    call.lease = arguments.parse_count(ARGV[4], MIN_LEASE, MAX_LEASE)
-    arguments.need(call.lease, 'lease is in ms, a whole number from ' .. MIN_LEASE .. ' to ' .. MAX_LEASE)
+    call.lease = arguments.need_count('lease, in ms,', ARGV[4], MIN_LEASE, MAX_LEASE)
     call.now = arguments.need_now(ARGV[5])
     return call
 end

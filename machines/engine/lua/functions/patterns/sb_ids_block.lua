@@ -9,8 +9,8 @@
 local MAX_SIZE, MAX_EXACT = 1000000, 2 ^ 53
 
 return function(KEYS, ARGV)
-    local size = arguments.need(arguments.parse_count(ARGV[1], 1, MAX_SIZE), 'a block has 1 to ' .. MAX_SIZE .. ' numbers')
-    local known = arguments.need(arguments.parse_count(ARGV[2], 1, MAX_EXACT), 'known is a whole number from 1 to 2^53')
+    local size = arguments.need_count('how many numbers', ARGV[1], 1, MAX_SIZE)
+    local known = arguments.need_count('known', ARGV[2], 1, MAX_EXACT)
     local key = pattern_keys.block_next(KEYS[1])
     local kept = arguments.parse_whole(redis.call('GET', key) or '1')
     if not kept or kept < 1 then return { replies.FAULT, 'the sequence holds no number' } end

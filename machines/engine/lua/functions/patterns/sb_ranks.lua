@@ -59,11 +59,11 @@ end
 
 return function(KEYS, ARGV)
     local board, what, member = scoreboards.parse(ARGV), ARGV[5] or '', ARGV[8] or ''
-    local count = arguments.parse_count(ARGV[6], what == 'top' and 1 or 0, what == 'top' and MAX_PLACES or MAX_AROUND)
-    local span = arguments.parse_count(ARGV[7], 1, MAX_SPAN)
     arguments.need(what == 'top' or what == 'around', 'the kinds are top and around')
-    arguments.need(count, 'how many is a whole number up to ' .. MAX_PLACES .. ', around a member up to ' .. MAX_AROUND)
-    arguments.need(span, 'how many periods is a whole number from 1 to ' .. MAX_SPAN)
+    local least, most = 0, MAX_AROUND
+    if what == 'top' then least, most = 1, MAX_PLACES end
+    local count = arguments.need_count('how many', ARGV[6], least, most)
+    local span = arguments.need_count('how many periods', ARGV[7], 1, MAX_SPAN)
     arguments.need(what == 'top' or member ~= '', 'the member is missing')
     if span > 1 then return read_union(board, KEYS[1], span, what, count, member, 1) end
     local _, age = scoreboards.read_scale(board, KEYS[1])

@@ -81,8 +81,7 @@ return function(KEYS, ARGV)
     local key, seen, new_kind = KEYS[1], ARGV[1], ARGV[2]
     local is_look = seen == 'look'
     check_arguments(key, is_look and 'none' or seen, is_look and 'none' or new_kind)
-    local count = arguments.parse_count(ARGV[3], 0, MAX_WORDS)
-    arguments.need(count, 'the contents seen have 0 to ' .. MAX_WORDS .. ' words')
+    local count = arguments.need_count('how many words were seen', ARGV[3], 0, MAX_WORDS)
     local before, after, bytes = split(ARGV, count)
     local fits = is_look or is_valid(seen, before) and is_valid(new_kind, after) and #before == count
     arguments.need(fits, 'a string is one value, a hash 1 to ' .. MAX_WORDS / 2 .. ' fields with their values')

@@ -50,13 +50,10 @@ end
 
 return function(KEYS, ARGV)
     local kind = arguments.need(kinds[ARGV[1] or ''], 'the kinds are pace and window')
-    local limit, per = arguments.parse_count(ARGV[2], 1, MAX_LIMIT), arguments.parse_count(ARGV[3], 1, MAX_PER)
-    if not limit then arguments.refuse('limit is a whole number from 1 to ' .. MAX_LIMIT) end
-    arguments.need(per, 'per is in ms, a whole number from 1 to 30 days')
-    local cost = arguments.parse_count(ARGV[4], 0, limit)
-    if not cost then arguments.refuse('cost is a whole number from 0 to the limit, which is ' .. limit) end
-    local least = ARGV[6] and arguments.parse_count(ARGV[6], 1, cost) or not ARGV[6] and math.max(1, cost)
-    if not least then arguments.refuse('least is a whole number from 1 to the cost, which is ' .. cost) end
+    local limit = arguments.need_count('limit', ARGV[2], 1, MAX_LIMIT)
+    local per = arguments.need_count('per, in ms,', ARGV[3], 1, MAX_PER)
+    local cost = arguments.need_count('cost, up to the limit,', ARGV[4], 0, limit)
+    local least = ARGV[6] and arguments.need_count('least, up to the cost,', ARGV[6], 1, cost) or math.max(1, cost)
     local now, clock = arguments.need_now(ARGV[5])
     local taken, remaining, reset, retry, from, run = kind(redis.call('GET', KEYS[1]), now, limit, per, cost, least)
     if taken > 0 then

@@ -9,8 +9,7 @@
 local MAX_LENGTH, MAX_BODY = 1000000, 65536
 
 return function(KEYS, ARGV)
-    local limit, body = arguments.parse_count(ARGV[1], 1, MAX_LENGTH), ARGV[2] or ''
-    arguments.need(limit, 'most is a whole number from 1 to ' .. MAX_LENGTH)
+    local limit, body = arguments.need_count('most', ARGV[1], 1, MAX_LENGTH), ARGV[2] or ''
     arguments.need(body ~= '' and #body <= MAX_BODY, 'a message has 1 to ' .. MAX_BODY .. ' bytes')
     local key = pattern_keys.stream_log(KEYS[1])
     if redis.call('XLEN', key) >= limit then

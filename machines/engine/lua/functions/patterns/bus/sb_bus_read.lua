@@ -23,11 +23,11 @@ local function parse(ARGV)
     local call = { group = ARGV[1], reader = ARGV[2], cursor = ARGV[5] or '' }
     local has_names = streams.is_name(call.group) and streams.is_name(call.reader)
     arguments.need(has_names, 'a group and a reader have names of 1 to 512 bytes')
-    call.count = arguments.need(arguments.parse_count(ARGV[3], 1, MAX_COUNT), 'a call gives 1 to ' .. MAX_COUNT .. ' messages')
-    call.idle = arguments.need(arguments.parse_count(ARGV[4], 1, MAX_IDLE), 'idle is in ms, a whole number from 1 to 30 days')
+    call.count = arguments.need_count('how many messages', ARGV[3], 1, MAX_COUNT)
+    call.idle = arguments.need_count('idle, in ms,', ARGV[4], 1, MAX_IDLE)
     if call.cursor == '' then call.cursor = START end
     arguments.need(streams.is_id(call.cursor), 'a cursor is an id')
-    call.tries = arguments.need(arguments.parse_count(ARGV[6], 0, MAX_TRIES), 'tries is a whole number from 0 to ' .. MAX_TRIES)
+    call.tries = arguments.need_count('tries', ARGV[6], 0, MAX_TRIES)
     call.foreign = ARGV[7] == '1'
     return call
 end

@@ -17,8 +17,7 @@ local function parse(ARGV)
     sessions.check_state(ARGV[4])
     local ttl, life = arguments.parse_count(ARGV[5], 1, sessions.MAX_TTL), arguments.parse_count(ARGV[7], 0, sessions.MAX_TTL)
     arguments.need(ttl and life, 'times are in ms, 366 days at most')
-    local limit = arguments.parse_count(ARGV[8], 1, MAX_EACH)
-    arguments.need(limit, 'a subject has 1 to ' .. MAX_EACH .. ' sessions at most')
+    local limit = arguments.need_count('most sessions of a subject', ARGV[8], 1, MAX_EACH)
     local now, grace = sessions.read_clock(ARGV[10])
     return { ttl = ttl, life = life, most = limit, now = now, grace = grace, evicts = ARGV[9] == '1' }
 end

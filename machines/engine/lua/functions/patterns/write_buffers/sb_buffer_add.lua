@@ -60,12 +60,10 @@ end
 
 local function parse(ARGV)
     local call = { writes = {}, prefix = ARGV[3], now = (arguments.need_now(ARGV[1])) }
-    call.most = arguments.parse_count(ARGV[2], 1, MAX_LIMIT)
-    arguments.need(call.most, 'how many may wait is a whole number from 1 to ' .. MAX_LIMIT)
+    call.most = arguments.need_count('how many may wait', ARGV[2], 1, MAX_LIMIT)
     arguments.need(is_text(call.prefix, 100), 'ids begin with 1 to 100 bytes')
     arguments.need(strings.is_valid(table.concat(ARGV, '\0')), 'every text is UTF-8')
-    local count, next_at = arguments.parse_count(ARGV[4], 0, MAX_MARKS), 5
-    arguments.need(count, 'the number of marks is a whole number up to ' .. MAX_MARKS)
+    local count, next_at = arguments.need_count('how many marks', ARGV[4], 0, MAX_MARKS), 5
     call.marks, next_at = read_marks(ARGV, next_at, count)
     while next_at <= #ARGV do
         arguments.need(#call.writes < MAX_WRITES, 'one call takes ' .. MAX_WRITES .. ' writes at most')

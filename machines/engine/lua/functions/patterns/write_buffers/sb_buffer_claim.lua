@@ -15,11 +15,9 @@ local FOREIGN_PAUSE_MS = 60000 -- pause before a key that another program wrote 
 local ENTRY_FIELD = '_' -- as sb_buffer_add writes it
 
 local function parse(ARGV)
-    local count, lease = arguments.parse_count(ARGV[2], 1, MAX_COUNT), arguments.parse_count(ARGV[3], 1, arguments.MAX_MS)
-    local gather, nonce = arguments.parse_count(ARGV[4], 0, arguments.MAX_MS), ARGV[5] or ''
-    arguments.need(count, 'a batch has 1 to ' .. MAX_COUNT .. ' entries')
-    arguments.need(lease, 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms')
-    arguments.need(gather, 'an entry gathers writes for 0 to ' .. arguments.MAX_MS .. ' ms')
+    local count, nonce = arguments.need_count('how many entries', ARGV[2], 1, MAX_COUNT), ARGV[5] or ''
+    local lease = arguments.need_count('lease, in ms,', ARGV[3], 1, arguments.MAX_MS)
+    local gather = arguments.need_count('how long an entry gathers writes, in ms,', ARGV[4], 0, arguments.MAX_MS)
     arguments.need(string.match(nonce, '^%w+$') and #nonce <= 64, 'a nonce has 1 to 64 letters and digits')
     return { now = (arguments.need_now(ARGV[1])), count = count, lease = lease, gather = gather, nonce = nonce }
 end
