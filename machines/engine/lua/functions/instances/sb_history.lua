@@ -4,7 +4,8 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 first index · 3 last index (both as LRANGE takes them)
 -- Returns: {OK, length, definition, step, ...}: [version, ms, event, state, transitions, actor, reason, payload, set, unset,
---          job]; job, of its end: [ms until first taken, until last taken, since, attempt, worker] · {NOINSTANCE} · {NOMACHINE} · {BADARG, why}
+--          job]; job, of its end: [ms until first taken, until last taken, since, attempt, worker] · {NOINSTANCE}
+--          · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(steps read)
 return function(KEYS, ARGV)
