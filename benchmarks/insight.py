@@ -20,7 +20,10 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 django.setup()
 
+from django.conf import settings  # noqa: E402
+
 from machines.connections import get_engine  # noqa: E402
+from machines.engine import Engine  # noqa: E402
 from machines.insight import questions  # noqa: E402
 from machines.insight.comparison import compare  # noqa: E402
 from machines.insight.ingestion import InsightDuty  # noqa: E402
@@ -69,15 +72,23 @@ def measure(name: str, ask: Callable[[], object]) -> None:
     print(f"{name:34} {1000 * took:8.0f} ms, {1000 * cpu:8.0f} ms of all cores")
 
 
+def count_commands(engine: Engine) -> int:
+    return sum(one["calls"] for name, one in engine.client.info("commandstats").items() if name != "cmdstat_info")
+
+
 def read_steps(folder: Path, count: int) -> None:
     """Take steps, and measure the duty that reads them."""
     engine, machine = get_engine(), "bench_insight"
     states = {"A": {"on": {"go": "B"}}, "B": {"on": {"go": "A"}}}
     engine.publish({"id": machine, "initial": "A", "states": states})
-    for number in range(count // STEPS):
-        engine.create(machine, f"i{number}")
-        for _ in range(STEPS - 1):
-            engine.fire(machine, f"i{number}", "go")
+    for turn, place in enumerate((None, str(folder)) * 2):
+        settings.SIGNALBOX = settings.SIGNALBOX | {"INSIGHT": place}
+        before = count_commands(engine)
+        for number in range(count // STEPS // 4):
+            engine.create(machine, f"{turn}-{number}")
+            for _ in range(STEPS - 1):
+                engine.fire(machine, f"{turn}-{number}", "go")
+        print(f"INSIGHT {place}: {(count_commands(engine) - before) / count * 4:.2f} commands a step")
     duty = InsightDuty(engine, store=Store(folder))
     begin, cpu = time.perf_counter(), time.process_time()
     while duty.once():
