@@ -13,6 +13,7 @@ from dashboard.jobs.queues.presenters import Action
 from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.rendering import render_page
+from machines.alarms.alarm import pluralize
 from machines.engine import errors
 from machines.failures import actions as failures
 from machines.failures import queries
@@ -42,7 +43,7 @@ def show(request: HttpRequest) -> HttpResponse:
     except (errors.BadInput, errors.Miscounted) as error:
         turned = make_failure(act, error)
         return _render_page(request, terms, turned=turned, status=turned.status)
-    messages.success(request, f"Started: {started.total:,} jobs, at most {started.rate} a second")
+    messages.success(request, f"Started: {pluralize(started.total, 'job')}, at most {started.rate} a second")
     return redirect(terms.address)
 
 
@@ -71,11 +72,11 @@ def _make_action(terms: RetryTerms, count: int, sent: Mapping[str, Any] | None =
     about = (
         "Makes the jobs ready again with all attempts. An instance that is still in the state waits for its job again."
     )
-    label = f"Retry {count:,} job{'' if count == 1 else 's'}" if count else "Retry jobs"
+    label = f"Retry {pluralize(count, 'job')}" if count else "Retry jobs"
     return Action("redrive", label, about, terms.address, form, "retry")
 
 
 @answer_form("error-retry", "operate", "failure.stop", takes=(), refused=(errors.BadInput,))
 def stop(request: HttpRequest, number: int) -> str:
     stopped = failures.stop_retry(Actor.of(request), number, reason=request.POST.get("reason", ""))
-    return f"Stopped after {stopped.position:,} jobs" if stopped else "It had ended before"
+    return f"Stopped after {pluralize(stopped.position, 'job')}" if stopped else "It had ended before"

@@ -14,6 +14,7 @@ from dashboard.jobs.queues.presenters import JOB_ACTIONS, Action, SearchPage, re
 from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.rendering import render_page
+from machines.alarms.alarm import pluralize
 from machines.catalog.queries import count_missing
 from machines.engine import errors
 from machines.failures import queries
@@ -57,7 +58,7 @@ def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
             except (errors.BadInput, errors.Miscounted) as error:
                 turned = presenters.FailedAction(409, "Not done", error.message, error.code)
             else:
-                messages.success(request, f"Started: {made.total:,} jobs, at most {made.rate} a second")
+                messages.success(request, f"Started: {pluralize(made.total, 'job')}, at most {made.rate} a second")
                 return redirect(links.url())
         status = turned.status
     about = {"place": place, "limit": MAX_CHOSEN, "offset": search.after, "seconds": SECONDS}

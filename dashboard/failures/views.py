@@ -13,6 +13,7 @@ from dashboard.jobs.queues.presenters import Action, FailedAction
 from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.permissions import View, require, require_audited
 from dashboard.shared.rendering import render_page
+from machines.alarms.alarm import pluralize
 from machines.engine import errors
 from machines.failures import actions as failures
 from machines.failures import queries
@@ -118,7 +119,7 @@ def _run(actor: Actor, id: int, name: str, given: dict[str, Any]) -> str:
         return f"Assigned to {view.group.assignee}" if view.group.assignee else "Assigned to nobody"
     if name in ("redrive", "skip"):
         started = getattr(failures, name)(actor, id, **given)
-        return f"Started: {started.total:,} jobs, at most {started.rate} a second"
+        return f"Started: {pluralize(started.total, 'job')}, at most {started.rate} a second"
     getattr(failures, name)(actor, id, reason=given["reason"])
     return SUCCESS[name]
 

@@ -14,6 +14,7 @@ from dashboard.shared.form_views import answer_form, make_key
 from dashboard.shared.permissions import View, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
+from machines.alarms.alarm import pluralize
 from machines.catalog.queries import count_missing
 from machines.engine.errors import BadInput, SignalboxError
 from machines.people.actor import Actor
@@ -203,7 +204,7 @@ def backfill(request: HttpRequest, name: str) -> str | HttpResponse:
         count = services.backfill(actor, name, **given, key=request.POST.get("key") or None)
     except BadInput as error:
         return _show(request, name, given=given, mistake=f"{error.message} ({error.code})", status=400)
-    return f"Backfill of {count:,} runs started"
+    return f"Backfill of {pluralize(count, 'run')} started"
 
 
 @answer_form("schedule", "operate", "schedule.remove", refused=(DeclaredSchedule,), target="name")

@@ -27,6 +27,53 @@ RUN = """async ({ tags, only }) => {
         nodes.filter(({ target }) => !meant(id, target)).map((node) => told(id, node)));
 }"""
 
+# An empty square, and letters and marks that are drawn as one: as a character that no font has.
+SQUARES = r"""(root) => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: 40, height: 40 });
+    const context = canvas.getContext("2d", { willReadFrequently: true });
+    const drawn = (font, text) => {
+        context.clearRect(0, 0, 40, 40);
+        context.font = `20px ${font}`;
+        context.fillText(text, 5, 28);
+        return context.getImageData(0, 0, 40, 40).data.join();
+    };
+    const missing = {}, found = new Set(), seen = new Set();
+    const look = (text, font) => [...text].forEach((one) => {
+        if (one < "\u0250" || /[\s\p{M}\p{Cf}]/u.test(one) || seen.has(one + font)) return;
+        seen.add(one + font);
+        missing[font] ??= drawn(font, "\u{10fffd}");
+        const empty = one === "\u25a1" || drawn(font, one) === missing[font];
+        if (empty) found.add(`no glyph: U+${one.codePointAt(0).toString(16)}`);
+    });
+    const tree = document.createTreeWalker(document.querySelector(root), NodeFilter.SHOW_TEXT);
+    for (let node; (node = tree.nextNode()); ) {
+        const { data, parentElement: of } = node;
+        if (!/[^\u0000-\u024f]/.test(data) || of.closest("script, style") || !of.checkVisibility()) continue;
+        look(data, getComputedStyle(of).fontFamily);
+    }
+    for (const e of root === "body" ? [] : document.querySelectorAll(`${root} *`)) {
+        for (const part of ["::before", "::after"]) {
+            const { content, fontFamily } = getComputedStyle(e, part);
+            look(content.startsWith('"') ? content : "", fontFamily);
+        }
+    }
+    return [...found]; }"""
+COUNTED = (
+    "alarm attempt change draft error finding group instance job machine match problem queue request result row run "
+    "state step time timer transition version warning worker"
+).replace(" ", "|")
+ONES = rf"""() => document.querySelector("main").innerText.match(/(?<![\d,.:-])1[ \xa0](?:{COUNTED})e?s\b/g) ?? []"""
+
+
+def squares(page: Any, root: str = "body") -> list[str]:
+    """Characters of an element that are drawn as empty squares; of a part of the page also those that CSS adds."""
+    return page.evaluate(SQUARES, root)
+
+
+def ones(page: Any) -> list[str]:
+    """Where the page counts one in the plural."""
+    return page.evaluate(ONES)
+
 
 def violations(page: Any, *only: str) -> list[str]:
     """``only``: the rules to try, all of WCAG A and AA where none is named."""

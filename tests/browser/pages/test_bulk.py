@@ -17,7 +17,7 @@ def test_a_bulk_is_made_looked_at_and_run_without_a_reload(as_, engine):
     engine.create("parcel", "heavy", {"weight": 50})
     page = as_("supervisor")
     page.goto("/machines/parcel/?state=open")
-    page.get_by_role("link", name="Bulk action on 41 results").click()
+    page.get_by_role("link", name="Bulk action on all results (41)").click()
     page.get_by_role("link", name="fire send").click()
     page.get_by_label("reason").fill("the van is late")
     page.get_by_role("button", name="Preview").click()

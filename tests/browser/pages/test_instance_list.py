@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import squares
 from tests.bulk.builders import parcels
 
 
@@ -28,6 +29,7 @@ def test_the_query_line_is_completed_by_keyboard(as_, engine):
     line.press_sequentially("state:op")
     option = page.get_by_role("option", name="state:open")
     expect(option).to_be_visible()
+    assert squares(page, "[role=listbox]") == []
     line.press("ArrowDown")
     expect(option).to_have_attribute("aria-selected", "true")
     line.press("Enter")

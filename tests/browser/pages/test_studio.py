@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from machines.catalog.publishing import adopt
 from machines.models import Draft
-from tests.browser.accessibility import violations
+from tests.browser.accessibility import squares, violations
 from tests.browser.conftest import log_in
 
 LAMP = {
@@ -93,6 +93,7 @@ def test_typing_shows_findings_and_a_new_diagram(studio: Page):
     write(studio, json.dumps(LAMP, indent=2).replace('"target": "on"', '"target": "onn"'))
     expect(studio.locator("[data-findings] li.error")).to_contain_text('no state "onn"')
     expect(studio.locator(".cm-lintRange-error")).to_have_text("onn")
+    expect(studio.locator("[data-counts]")).to_have_text("1 error")
     expect(studio.locator(".diagram.stale")).to_be_visible()
     studio.get_by_role("button", name="Replace by on").last.click()
     expect(studio.locator("[data-counts]")).to_have_text("no findings")
@@ -150,6 +151,7 @@ def test_a_key_is_suggested_with_its_meaning_and_begun_with_its_value(studio: Pa
     studio.keyboard.type('\n"inv')
     listed = studio.locator(".cm-tooltip-autocomplete li[aria-selected]")
     expect(listed.locator(".cm-completionLabel")).to_have_text("invoke")
+    assert squares(studio, ".cm-tooltip-autocomplete") == []
     expect(studio.locator(".cm-completionInfo")).to_have_text("What runs as long as the instance does.")
     studio.wait_for_timeout(200)  # in its first 75 ms a list takes no key
     studio.keyboard.press("Enter")

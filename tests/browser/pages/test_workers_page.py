@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -32,7 +34,7 @@ class Beating:
         self._ended.set()
         self._thread.join()
 
-    def shows(self, id: str, **given: str) -> None:
+    def shows(self, id: str, **given: Any) -> None:
         with self._changing:
             self._rows[id] = given
         self.beat()
@@ -47,7 +49,9 @@ class Beating:
         with self._changing:
             for id, given in self._rows.items():
                 order = self.engine.beat(
-                    WorkerInfo(id, "box", 17, ["activation/q"], in_hand=0, started=now - 60_000, seen=now, **given)
+                    WorkerInfo(
+                        id, "box", 17, ["activation/q"], started=now - 60_000, seen=now, **({"in_hand": 0} | given)
+                    )
                 )
                 if order is not None:
                     self.orders.append(order["order"])
@@ -98,6 +102,17 @@ def test_a_worker_told_to_be_quiet_is_seen_so_everywhere_and_half_written_orders
     expect(card(ann, "box:18")).to_be_visible(timeout=10_000)
     workers.leaves("box:17")
     expect(card(sue)).to_have_count(0)
+
+
+def test_more_jobs_in_flight_than_run_at_a_time_are_not_a_share_of_them(as_, workers):
+    workers.shows("box:17", in_hand=7, concurrency=6)
+    page = as_("viewer")
+    page.goto("/workers/")
+    is_live(page)
+    expect(card(page)).to_contain_text("in flight 7, 6 at a time")
+    page.goto("/")
+    expect(page.locator("[data-region=workers]")).to_contain_text("7 in flight")
+    expect(page.get_by_role("main").get_by_text(re.compile(r"running\s+7|7\s+of\s+6|7\s+running"))).to_have_count(0)
 
 
 def test_without_script_orders_are_given_all_the_same(browser, user_of, workers):

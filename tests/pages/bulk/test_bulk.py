@@ -58,7 +58,7 @@ def only(page):
 def test_a_list_leads_to_what_can_be_done_with_all_it_finds(as_, shop):
     client = as_("supervisor")
     listed = read(client.get("/machines/parcel/?state=open&order=newest"))
-    (link,) = [a for a in listed.all("a") if "Bulk action on 30 results" in a.text]
+    (link,) = [a for a in listed.all("a") if "Bulk action on all results (30)" in a.text]
     assert link["href"] == NEW
     choices = [a.text for a in read(client.get(NEW)).one("nav", class_="tabs").all("a")]
     assert choices[0].startswith("fire ")

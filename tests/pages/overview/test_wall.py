@@ -26,7 +26,7 @@ def tiles(page: Element) -> list[tuple[str, str, str]]:
 def test_it_has_the_figures_of_the_fleet_and_those_in_trouble_first(as_, fleet):
     page = read(as_("viewer").get("/wall/"))
     assert sums(page) == {
-        "critical": "0", "warning": "2", "of 4 machines in trouble": "2", "jobs ready": "0", "jobs dead": "1",
+        "critical": "0", "warning": "2", "of 4 machines in trouble": "2", "jobs ready": "0", "job dead": "1",
         "workers": "0", "instances": "6",
     }  # fmt: skip
     assert tiles(page) == [

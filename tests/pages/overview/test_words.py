@@ -108,7 +108,7 @@ def test_of_many_jobs_the_first_are_searched_and_the_page_says_so(as_, die, engi
     engine.enqueue("errand", "mend", {"from": "Genoa"})
     answer = search(as_("viewer"), "genoa")
     assert found(answer) == []
-    assert "Searched the first 1 open jobs without an instance" in " ".join(answer.content.decode().split())
+    assert "Searched the first 1 open job without an instance" in " ".join(answer.content.decode().split())
 
 
 def test_a_search_that_had_no_time_for_jobs_says_so(as_, die, engine, monkeypatch):
