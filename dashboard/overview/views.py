@@ -224,4 +224,4 @@ def make_tile(figures: Figures, severity: str, alarms: list[Alarm]) -> Tile:
     alarm = alarms[0] if alarms else None
     if alarm and alarm.count and len(alarm.affected) == 1:
         return Tile(figures.name, severity, alarm.count, alarm.kind, alarm)
-    return Tile(figures.name, severity, figures.instances, "instances", alarm)
+    return Tile(figures.name, severity, figures.instances, "instance" if figures.instances == 1 else "instances", alarm)
