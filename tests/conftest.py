@@ -180,16 +180,14 @@ def cleaner(redis_url: str) -> Iterator[redis.Redis]:
 def prefix(redis_url: str, cleaner: redis.Redis, settings) -> Iterator[str]:
     """A key prefix of this test's own, with the site, its cache and its sessions pointed at it."""
     prefix = f"t{secrets.token_hex(4)}:"
-    configure(settings, REDIS_URL=redis_url)
-    configure(settings, PREFIX=prefix)
+    configure(settings, REDIS_URL=redis_url, PREFIX=prefix)
     settings.CACHES = stores.caches(redis_url, prefix)
     yield prefix
     request_ids.ids.wait()
     configure(settings, REDIS_URL=redis_url, PREFIX=prefix)
     if (made := engine_at_hand()) is not None:
         made.client.close()
-    for pattern in (prefix, stores.web_prefix(prefix)):
-        remove(cleaner, pattern)
+    remove(cleaner, prefix.removesuffix(":"))  # with what cache and sessions put beside it
 
 
 def remove(client: redis.Redis, prefix: str) -> None:

@@ -31,8 +31,12 @@ def alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    status = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return bool(status.stdout.strip()) and not status.stdout.startswith("Z")
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2]
+    except OSError:  # it is gone meanwhile, or this system has no /proc
+        command = ["ps", "-o", "stat=", "-p", str(pid)]
+        status = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return bool(status) and not status.startswith("Z")
 
 
 def eventually(holds: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
