@@ -71,35 +71,51 @@ def test_with_a_key_and_a_database_of_its_own_nothing_is_written_here(settings_w
     assert not (tmp_path / "home").exists()
 
 
-@pytest.mark.parametrize(
-    ("variables", "sentence"),
-    [
-        ({"DEBUG": "perhaps"}, "DEBUG='perhaps' is neither true nor false"),
-        ({"REDIS_URL": "localhost"}, "REDIS_URL must start with redis:// or"),
-        ({"DATABASE_URL": "mysql://x/y"}, "DATABASE_URL must start with sqlite:// or"),
-        ({"DATABASE_URL": "postgres://host"}, "DATABASE_URL names no database"),
-        ({"SIGNALBOX_PREFIX": "a b"}, "SIGNALBOX_PREFIX='a b' does not fit"),
-        ({"SIGNALBOX_PREFIX": "{x}:"}, "SIGNALBOX_PREFIX='{x}:' does not fit"),
-        ({"TIME_ZONE": "Mars/Olympus"}, "TIME_ZONE='Mars/Olympus' does not fit"),
-        ({"LOG_LEVEL": "loud"}, "LOG_LEVEL='loud' is not one of"),
-        ({"REDIS_URL": "redis+cluster://x:1,y:z"}, "REDIS_URL is not a Redis URL: a port is a number"),
-        (
-            {"CACHE_URL": "redis+sentinel://x"},
-            "CACHE_URL is not a Redis URL: write redis+sentinel://host:26379,.../service",
-        ),
-        ({"SIGNALBOX_SESSIONS": "file"}, "SIGNALBOX_SESSIONS='file' is not one of"),
-        ({"SECRET_KEY": "a", "SECRET_KEY_FILE": "/b"}, "SECRET_KEY and SECRET_KEY_FILE are both set"),
-        ({"SIGNALBOX_METRICS": "public"}, "SIGNALBOX_METRICS='public' is not one of off, login, token, open"),
-        ({"SIGNALBOX_METRICS": "token"}, "SIGNALBOX_METRICS_TOKEN has to hold one"),
-        ({"SIGNALBOX_METRICS_TOKEN": "letmein"}, "SIGNALBOX_METRICS_TOKEN is too short"),
-    ],
-)
-def test_a_bad_value_stops_manage_py_with_one_sentence(start, variables, sentence):
-    done = start([ROOT / "manage.py", "check"], **variables)
-    assert done.returncode == 2
-    assert done.stderr.startswith("signalbox: ")
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
+BAD = [
+    ({"DEBUG": "perhaps"}, "DEBUG='perhaps' is neither true nor false"),
+    ({"REDIS_URL": "localhost"}, "REDIS_URL must start with redis:// or"),
+    ({"DATABASE_URL": "mysql://x/y"}, "DATABASE_URL must start with sqlite:// or"),
+    ({"DATABASE_URL": "postgres://host"}, "DATABASE_URL names no database"),
+    ({"SIGNALBOX_PREFIX": "a b"}, "SIGNALBOX_PREFIX='a b' does not fit"),
+    ({"SIGNALBOX_PREFIX": "{x}:"}, "SIGNALBOX_PREFIX='{x}:' does not fit"),
+    ({"TIME_ZONE": "Mars/Olympus"}, "TIME_ZONE='Mars/Olympus' does not fit"),
+    ({"LOG_LEVEL": "loud"}, "LOG_LEVEL='loud' is not one of"),
+    ({"REDIS_URL": "redis+cluster://x:1,y:z"}, "REDIS_URL is not a Redis URL: a port is a number"),
+    (
+        {"CACHE_URL": "redis+sentinel://x"},
+        "CACHE_URL is not a Redis URL: write redis+sentinel://host:26379,.../service",
+    ),
+    ({"SIGNALBOX_SESSIONS": "file"}, "SIGNALBOX_SESSIONS='file' is not one of"),
+    ({"SECRET_KEY": "a", "SECRET_KEY_FILE": "/b"}, "SECRET_KEY and SECRET_KEY_FILE are both set"),
+    ({"SIGNALBOX_METRICS": "public"}, "SIGNALBOX_METRICS='public' is not one of off, login, token, open"),
+    ({"SIGNALBOX_METRICS": "token"}, "SIGNALBOX_METRICS_TOKEN has to hold one"),
+    ({"SIGNALBOX_METRICS_TOKEN": "letmein"}, "SIGNALBOX_METRICS_TOKEN is too short"),
+]
+EACH = """
+import json, os, sys
+from django.core import management
+from dashboard.serving.middleware import content_security_policy
+from dashboard.site import environment
+from machines import cli
+for variables in json.loads(sys.argv[1]):
+    if not (child := os.fork()):
+        os.environ.update(variables)
+        sys.exit(cli.run_management(["manage.py", "check"]))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), "<end>", file=sys.stderr, flush=True)
+"""
+"""Commands with what a process reads from its environment at its start; what they import is imported once."""
+
+
+def test_a_bad_value_stops_manage_py_with_one_sentence(start):
+    said = start(["-c", EACH, json.dumps([variables for variables, _ in BAD])]).stderr.split("<end>\n")
+    for (variables, sentence), told in zip(BAD, said[:-1], strict=True):
+        *lines, code = told.splitlines()
+        assert code.split() == ["2"], (variables, told)
+        assert lines[0].startswith("signalbox: "), (variables, told)
+        assert sentence in told, (variables, told)
+        assert "Traceback" not in told, (variables, told)
+    done = start([ROOT / "manage.py", "check"], **BAD[0][0])
+    assert (done.returncode, done.stderr) == (2, "\n".join(said[0].splitlines()[:-1]) + "\n")
 
 
 def test_a_home_that_cannot_be_made_stops_the_start(start, tmp_path):
