@@ -163,6 +163,27 @@ def test_the_schema_says_what_the_reader_takes():
     assert list(validator.iter_errors(wrong))
 
 
+KEYWORDS = {
+    *("$schema", "$defs", "$ref", "title", "description", "type", "const", "oneOf", "pattern"),
+    *("properties", "required", "additionalProperties", "minProperties", "items", "minItems"),
+}
+
+
+def list_keywords(rule):
+    """List the keywords of JSON Schema in a rule and in those below it."""
+    below = [rule["items"]] if "items" in rule else []
+    for one in [*below, *(one for key in ("properties", "$defs") for one in rule.get(key, {}).values())]:
+        yield from list_keywords(one)
+    for one in rule.get("oneOf", ()):
+        yield from list_keywords(one)
+    yield from rule
+
+
+def test_the_schema_uses_no_keyword_that_the_reader_passes_over():
+    assert set(list_keywords(schema())) == KEYWORDS
+    assert schema()["$defs"]["text"] == {"type": "string", "pattern": r"\S"}
+
+
 @pytest.mark.parametrize(("ms", "text"), [(0, "0s"), (90_000, "1m 30s"), (86_400_500, "1d 500ms")])
 def test_delays_are_written_in_units(ms, text):
     assert format_delay(ms) == text
