@@ -65,15 +65,10 @@ def web_processes(supervisor: int) -> set[int]:
     return {int(pid) for pid in found.stdout.split()}
 
 
-def test_two_processes_hold_more_sockets_than_one_may(site):
-    _, address, cookie = site
-    asyncio.run(hold(address, cookie, OF_ONE + 2))
-
-
-def test_a_process_that_dies_is_replaced_and_all_end_together(site):
+def test_two_processes_hold_more_sockets_than_one_may_are_replaced_when_they_die_and_end_together(site):
     process, address, cookie = site
     eventually(lambda: len(web_processes(process.pid)) == 2, "two web processes")
-    asyncio.run(hold(address, cookie, 1))
+    asyncio.run(hold(address, cookie, OF_ONE + 2))
     victim = min(web_processes(process.pid))
     os.kill(victim, signal.SIGKILL)
     eventually(lambda: len(web_processes(process.pid) - {victim}) == 2, "another one takes its place")
