@@ -11,12 +11,13 @@ from playwright.sync_api import expect
 from machines.insight.store import Store
 from tests.browser.accessibility import AXE, violations
 from tests.browser.test_every_page import NAMES, SMALL, beside
-from tests.pages.insight.conftest import write_facts
+from tests.pages.insight.conftest import add_jobs, write_facts
 
 PAGE = "/machines/activation/insight/"
 QUERIES = (
     "", "?figure=p95&show=times", "?show=bottlenecks", "?show=funnel&stage1=Waiting&stage2=Active&within=1h",
-    "?show=people&each=actor", "?show=levels&limit=30s", "?show=compare&second-state=Suspended", "?show=conformance",
+    "?show=people&each=actor", "?show=people&each=worker", "?show=levels&limit=30s",
+    "?show=compare&second-state=Suspended", "?show=conformance",
     "?show=instances&at=Waiting", "?version=x",
 )  # fmt: skip
 
@@ -51,6 +52,7 @@ def test_a_filter_stays_while_the_question_changes(as_, facts):
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_each_answer_fits_and_is_open_to_everybody(as_, facts, width):
+    add_jobs(facts, "activation")
     page = as_("supervisor", viewport={"width": width, "height": 844}, color_scheme="light", reduced_motion="reduce")
     page.add_init_script(path=AXE)
     wrong = {}

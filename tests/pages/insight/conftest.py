@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from machines.insight.facts import CREATE, Case
+from machines.insight.facts import CREATE, Case, VersionFacts
 from machines.insight.store import Store
 from tests.configuration import configure
 
@@ -36,3 +36,15 @@ def write_facts(store: Store, machine: str) -> Store:
         rows.append(case.row())
     store.append(machine, store.manifest(machine), steps, rows, number=99, marks={"0": 500 * SECOND})
     return store
+
+
+def add_jobs(store: Store, machine: str) -> None:
+    """Add three steps that end a job: of the first the times are unknown."""
+    known = {1: VersionFacts(work={"done.invoke.a": ("mail", "send")})}
+    steps, rows = [], []
+    for number, job in enumerate(([], [[], [1_000, 0, 2_000, 1, "w1"]], [[], [1_000, 4_000, 2_000, 2, "w2"]]), 50):
+        case = Case(number, f"job-{number}", SECOND, ended=True)
+        entry = [2, 2 * SECOND, "done.invoke.a", "Active", "", "job 0-1", "", 0, 0, *job]
+        steps += case.add([[1, SECOND, CREATE, "New", "", ""], entry], 1, known)
+        rows.append(case.row())
+    store.append(machine, store.manifest(machine), steps, rows)

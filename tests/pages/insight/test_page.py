@@ -16,7 +16,7 @@ from machines.models import AuditEntry
 from tests.cases import for_each
 from tests.configuration import configure
 
-from .conftest import write_facts
+from .conftest import add_jobs, write_facts
 
 PAGE = "/machines/activation/insight/"
 
@@ -79,14 +79,7 @@ def test_a_queue_leads_to_the_times_of_its_jobs(facts, as_):
 
 
 def test_jobs_have_times_where_these_are_known(facts, as_):
-    known = {1: VersionFacts(work={"done.invoke.a": ("mail", "send")})}
-    steps, rows = [], []
-    for number, job in enumerate(([], [[], [1_000, 0, 2_000, 1, "w1"]], [[], [1_000, 4_000, 2_000, 2, "w2"]]), 50):
-        case = Case(number, f"job-{number}", 1000)
-        entry = [2, 2000, "done.invoke.a", "Active", "", "job 0-1", "", 0, 0, *job]
-        steps += case.add([[1, 1000, CREATE, "New", "", ""], entry], 1, known)
-        rows.append(case.row())
-    facts.append("activation", facts.manifest("activation"), steps, rows)
+    add_jobs(facts, "activation")
     client = as_("viewer")
     page = read(client, "?show=people&each=worker").partition('aria-label="Answer"')[2]
     assert re.findall(r'<th scope="row">\s*(\w+)</th>', page) == ["unknown", "w1", "w2", "w1", "w2"]
