@@ -62,7 +62,7 @@ def _cut(extent: Extent, rows: list[Difference]) -> tuple[Extent, tuple[Differen
 def _measure(search: Search, store: Store) -> Side:
     """Read one side, once while the facts stay the same: who changes one filter does not wait for the other one."""
     chosen = select(search, store)
-    return store.remember((search, frozenset(chosen.manifest.files)), lambda: _read(chosen))
+    return chosen.remember(("side", search), lambda: _read(chosen))
 
 
 def _read(chosen: Selection) -> Side:

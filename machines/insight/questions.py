@@ -73,6 +73,10 @@ STEPS_IN_BUCKETS = 4  # buckets for each power of ten
 def paths(search: Search, *, most: int = MOST_PATHS, store: Store | None = None) -> Paths:
     """Answer how instances went: each state and transition, and the commonest ``most`` paths."""
     chosen = select(search, store or get_store())
+    return chosen.remember(("paths", search, most), lambda: _list_ways(chosen, most))
+
+
+def _list_ways(chosen: Selection, most: int) -> Paths:
     extent = chosen.extent()
     stays, steps, keys = _read_steps(chosen, extent)
     found = _list_paths(chosen, extent, most)

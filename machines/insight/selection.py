@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import BadSearch
 from .records import Extent, Search
 from .store import STEPS, Manifest, Store
 
+T = TypeVar("T")
 LONGEST = 30.0  # seconds that a question may take
 LARGEST = 2**53  # in a question: sums with it fit
 
@@ -46,6 +48,10 @@ class Selection:
             manifest=self.manifest,
             longest=None if self.ends is None else max(0.0, self.ends - time.monotonic()),
         )
+
+    def remember(self, question: Hashable, make: Callable[[], T]) -> T:
+        """Return the answer that ``make`` gave before, while the facts stay the same."""
+        return self.store.remember((question, frozenset(self.manifest.files), self.manifest.read_up_to), make)
 
     def extent(self) -> Extent:
         ((instances, steps, lost, has_regions),) = self.ask(

@@ -250,7 +250,7 @@ def test_a_comparison_says_what_is_noise(store, tell):
     assert (time.name, time.first, time.second, time.is_noise) == ("New", 10_000, 99_000, False)
 
 
-def test_a_comparison_reads_a_side_again_where_its_filter_or_the_facts_changed(store, tell, monkeypatch):
+def test_facts_are_read_again_where_the_filter_or_the_facts_changed(store, tell, monkeypatch):
     tell({"a": SHORT, "b": LOOPED})
     before, read = compare(ALL, ALL, store=store), []
     ask = store.ask
@@ -259,9 +259,18 @@ def test_a_comparison_reads_a_side_again_where_its_filter_or_the_facts_changed(s
     assert read == []
     assert compare(Search("order", state="Sent"), ALL, store=store).second == before.second
     of_one_side = len(read)
+    later = store.append("order", store.manifest("order"), [], [], marks={"0": 10**12})
+    assert compare(ALL, ALL, store=store).first.read_up_to == later.read_up_to == 10**12
+    read.clear()
     tell({"c": SHORT})
     assert compare(ALL, ALL, store=store).second.instances == 3
-    assert len(read) == 2 * of_one_side
+    assert len(read) == of_one_side
+    found = questions.paths(ALL, store=store)
+    read.clear()
+    assert questions.paths(ALL, store=store) == found
+    assert read == []
+    questions.paths(ALL, most=1, store=store)
+    assert read
 
 
 def test_intervals_are_those_of_the_literature():
