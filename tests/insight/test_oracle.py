@@ -6,8 +6,10 @@ import io
 import json
 import random
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from statistics import quantiles
+from types import ModuleType
 
 import pytest
 
@@ -21,8 +23,13 @@ from tests.installation.processes import ROOT
 from tests.retention.conftest import Restless
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*:UserWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
-pm4py = pytest.importorskip("pm4py")
 ALL = Search("order")
+
+
+@cache
+def load_oracle() -> ModuleType:
+    """Import pm4py for the first test that asks it: that takes a quarter of the time of collecting all tests."""
+    return pytest.importorskip("pm4py")
 
 
 def draw(seed: int, count: int) -> dict[str, list[tuple[str, int]]]:
@@ -49,7 +56,7 @@ def read_log(search, store, folder, count):
     out = io.StringIO()
     assert write_xes(search, out, store=store) == count
     (folder / "log.xes").write_text(out.getvalue())
-    return pm4py.read_xes(str(folder / "log.xes"))
+    return load_oracle().read_xes(str(folder / "log.xes"))
 
 
 def fold(variant: tuple[str, ...]) -> tuple[str, ...]:
@@ -64,7 +71,7 @@ def fold(variant: tuple[str, ...]) -> tuple[str, ...]:
 
 def count_paths(log) -> Counter[tuple[str, ...]]:
     expected: Counter[tuple[str, ...]] = Counter()
-    for variant, count in pm4py.get_variants(log).items():
+    for variant, count in load_oracle().get_variants(log).items():
         expected[fold(variant)] += count if isinstance(count, int) else len(count)
     return expected
 
@@ -77,7 +84,7 @@ def test_paths_are_the_variants(store, log):
 
 
 def test_transitions_are_the_directly_follows_graph(store, log):
-    follows, starts, ends = pm4py.discover_dfg(log)
+    follows, starts, ends = load_oracle().discover_dfg(log)
     found = questions.paths(ALL, store=store)
     assert {(one.source, one.target): one.count for one in found.transitions} == dict(follows)
     assert starts == {"New": 1200}
@@ -97,12 +104,12 @@ def test_times_are_those_between_the_events(store, log):
         assert one.wait.p50 in values
         low, high = quantiles(values, n=100, method="inclusive")[48], quantiles(values, n=100, method="inclusive")[50]
         assert low <= one.wait.p50 <= high
-    durations = pm4py.get_all_case_durations(log)
+    durations = load_oracle().get_all_case_durations(log)
     assert sum(path.duration.total for path in found.paths) == round(sum(durations) * 1000)
 
 
 def test_the_draft_of_a_log_has_its_graph(log, tmp_path):
-    follows, _, _ = pm4py.discover_dfg(log)
+    follows, _, _ = load_oracle().discover_dfg(log)
     draft = discover((tmp_path / "log.xes").read_text(), least=0.0)
     states = draft.definition["states"]
     edges = {(a, b) for a, state in states.items() for b in state.get("on", {}).values() if a != "Begin" and b != "End"}
@@ -134,5 +141,5 @@ def test_histories_of_the_demo_have_the_same_figures(engine, store, transactiona
     follows: Counter[tuple[str, str]] = Counter()
     for one in found.transitions:
         follows[one.source, one.target] += one.count
-    assert follows == Counter(pm4py.discover_dfg(log)[0])
+    assert follows == Counter(load_oracle().discover_dfg(log)[0])
     assert len(follows) > 5
