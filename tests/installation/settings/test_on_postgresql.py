@@ -28,10 +28,12 @@ TESTS = (
     "tests/retention/test_duty.py",
     "tests/retention/test_erasure.py",
     "tests/insight/test_places.py",
+    *("tests/binding/test_outbox.py", "tests/binding/test_projection.py"),
+    *("tests/attached/test_calls.py", "tests/attached/test_recording.py", "tests/attached/test_reconcile.py"),
 )
 
 
-@pytest.mark.timeout(900)  # a part of the suite within one test
+@pytest.mark.timeout(1800)  # a part of the suite within one test
 def test_it_holds_on_postgresql_too(postgres_url, redis_url):
     name = f"again_{os.getpid()}"
     env = os.environ | {
