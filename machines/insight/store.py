@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from django.db import connections
 
 from machines.conf import conf, extras
+from machines.engine import limits
 
 from .errors import BadSearch, InsightOff, StoreUnavailable
 from .places import PRIVATE, DatabasePlace, FolderPlace, Place
@@ -106,7 +107,7 @@ class Manifest:
     hidden: Sequence[str] = ()
 
     def check(self) -> None:
-        """Raise TypeError where a part is of another type."""
+        """Raise TypeError where a part is of another type, or a file is named as no file of facts is."""
         for part in fields(self):
             value = getattr(self, part.name)
             kinds = list if part.name == "drifts" else (int, float)
@@ -118,6 +119,8 @@ class Manifest:
                 is_right = isinstance(value, int)
             if not is_right:
                 raise TypeError(f"{part.name} is {value!r}")
+        if foreign := [name for name in self.files if not FILE.fullmatch(name)]:
+            raise TypeError(f"{foreign[0]!r} is no name of a file of facts")
 
     @property
     def count(self) -> int:
@@ -157,6 +160,8 @@ class Store:
         path = self.folder(machine)
         with _reporting(path):
             try:
+                if problem := limits.check_machine_name(machine):
+                    raise ValueError(f"the name of the machine {problem}")
                 if (text := self._place.read(machine)) is None:
                     return Manifest()
                 held = json.loads(text)

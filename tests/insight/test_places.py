@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import time
 from pathlib import Path
@@ -132,6 +133,31 @@ def test_a_foreign_manifest_is_a_clear_error(store, tell, text):
     InsightManifest.objects.update(text=text)
     with pytest.raises(StoreUnavailable, match="damaged|format 9"):
         count(store)
+
+
+@pytest.mark.parametrize("kind", ["steps", "shapes", "base", "deltas", "old"])
+def test_a_manifest_that_names_a_file_elsewhere_writes_none(store, other, tell, tmp_path, kind):
+    tell({"a": SHORT})
+    manifest = json.loads(InsightManifest.objects.get().text)
+    body, path = b"x", "../../evil.parquet"
+    manifest[kind][path] = 1
+    InsightManifest.objects.update(text=json.dumps(manifest))
+    InsightPart.objects.create(machine="order", name=path, number=0, digest=places._digest(body), body=body)
+    with pytest.raises(StoreUnavailable, match="evil.parquet' is no name of a file of facts"):
+        other.find("order", ["a"])
+    with pytest.raises(StoreUnavailable, match="no name of a file"):
+        Store(tmp_path / "folder").adopt("order", other)
+    assert not list(tmp_path.rglob("evil.parquet"))
+
+
+def test_a_machine_whose_name_is_a_path_is_refused(store, other, tell, tmp_path):
+    tell({"a": SHORT})
+    for model in (InsightManifest, InsightPart):
+        model.objects.update(machine="../../evil")
+    for ask in (lambda: other.find("../../evil", ["a"]), lambda: Store(tmp_path / "f").adopt("../../evil", other)):
+        with pytest.raises(StoreUnavailable, match="the name of the machine"):
+            ask()
+    assert not (tmp_path.parent / "evil").exists()
 
 
 def test_a_database_that_takes_no_rows_answers_on(store, tell):
