@@ -66,6 +66,20 @@ def test_a_result_is_what_the_event_carries(engine):
         assert engine.complete(job, result).data["x"] == result
 
 
+@pytest.mark.parametrize("worker", ["w", 'the "big" one'])
+@pytest.mark.parametrize("kind", ["flat", "parallel"])
+def test_a_large_result_ends_its_job_though_writing_it_down_takes_the_work_of_a_step(engine, kind, worker):
+    done = {"target": "Done", "guard": "len(event.result) > 5"}
+    states = {"Busy": {"invoke": {"src": "work", "onDone": done}}, "Done": {}}
+    if kind == "parallel":
+        beside = {"initial": "Idle", "states": {"Idle": {}}}
+        regions = {"Work": {"initial": "Busy", "states": states}, "Beside": beside}
+        states = {"Both": {"type": "parallel", "states": regions}}
+    publish(engine, machine("errand", states), *"abcd")  # a chart's step is compiled at its third use
+    for job in engine.take("errand", "work", worker, count=4, now=NOW):
+        assert "Done" in engine.complete(job, [0.125] * 10800, now=NOW).configuration
+
+
 def test_a_failure_without_retry_is_dead_at_once_and_tells_the_instance(engine):
     failed = {"target": "Failed", "actions": {"set": {"e": "event.error", "k": "event.kind", "n": "event.attempts"}}}
     states = {"Busy": {"invoke": {"src": "work", "onError": failed}}, "Failed": {}}

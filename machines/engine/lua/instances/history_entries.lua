@@ -57,9 +57,9 @@ local function describe_run(row, now)
     local taken, started = row.taken, row.started or row.taken
     if taken ~= run.taken or now ~= run.now or started ~= run.started or row.attempt ~= run.attempt
         or row.worker ~= run.worker then
-        run = { taken = taken, now = now, started = started, attempt = row.attempt, worker = row.worker }
-        run.text = ',' .. max(0, taken - started) .. ',' .. max(0, now - taken) .. ',' .. tonumber(row.attempt) .. ','
-            .. json.quote(row.worker) .. ']'
+        local text = ',' .. max(0, taken - started) .. ',' .. max(0, now - taken) .. ',' .. tonumber(row.attempt) .. ','
+            .. json.quote(row.worker) .. ']' -- may throw
+        run = { taken = taken, now = now, started = started, attempt = row.attempt, worker = row.worker, text = text }
     end
     return run.text
 end

@@ -1,5 +1,5 @@
--- needs: compiled_steps, core, dead_jobs, delivery, history_entries, instances, job_batches, jobs, json, keys, payloads
--- needs: replies, step_jobs, steps, traces
+-- needs: compiled_steps, core, dead_jobs, delivery, instances, job_batches, jobs, json, keys, replies, step_jobs, steps
+-- needs: traces
 -- Ends a job and sends the event of its end to the instance, as one step.
 local completion = {}
 
@@ -51,8 +51,7 @@ local function send_result(ctx, job, row, event, payload, ending)
     local awaited = completion.remove_awaited(ctx, job)
     if ctx.raw._suspended then return hold_result(ctx, event, payload, awaited), awaited end
     local listening = core.has_transition(ctx, event)
-    local kept = listening and history_entries.add_job(payloads.encode_for_history(payload), row, ending.now)
-    local reply = listening and steps.fire(ctx, event, payload, 'job ' .. job, '', kept, ending.clock, FACTS)
+    local reply = listening and steps.fire(ctx, event, payload, 'job ' .. job, '', nil, ending.clock, FACTS, row)
     if reply and (reply[1] == replies.OK or reply[1] == replies.FAULT) then return reply, awaited end
     local failed = reply and cjson.decode(reply[2]).why == 'error'
     if failed then return reply, awaited end
