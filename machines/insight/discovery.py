@@ -52,13 +52,19 @@ class Draft:
 
 
 def discover(text: str, name: str = "process", *, least: float = 0.05) -> Draft:
-    """Make a draft. ``least``: share of the steps from an activity below which a step is left out. Raises BadLog with a
-    line where the log has no ids or names, goes backwards in time, ends in the middle, or has too many names."""
+    """Make a draft. ``least``: share of the steps from an activity below which a step is left out. Raises BadLog."""
+    traces = read_traces(text)
+    pairs = Counter((a, b) for trace in traces.values() for a, b in _follow([one.name for one in trace]))
+    definition, kept = _make(name, pairs, least)
+    return Draft(definition, len(traces), sum(map(len, traces.values())), kept)
+
+
+def read_traces(text: str) -> dict[str, list[Event]]:
+    """Read the events of each case. Raises BadLog with a line where the log has no ids or names, goes backwards in
+    time, ends in the middle, or has too many names."""
     traces: dict[str, list[Event]] = {}
-    count = 0
     names: set[str] = set()
-    for event in _read(text):
-        count += 1
+    for count, event in enumerate(_read(text), start=1):
         names.add(event.name)
         if len(names) > MOST_NAMES:
             raise BadLog(f"the log has more than {MOST_NAMES} names of events: group them first", event.line)
@@ -72,9 +78,7 @@ def discover(text: str, name: str = "process", *, least: float = 0.05) -> Draft:
         trace.append(event)
     if not traces:
         raise BadLog("the log has no events")
-    pairs = Counter((a, b) for trace in traces.values() for a, b in _follow([one.name for one in trace]))
-    definition, kept = _make(name, pairs, least)
-    return Draft(definition, len(traces), count, kept)
+    return traces
 
 
 def _follow(names: list[str]) -> Iterator[tuple[str, str]]:

@@ -29,7 +29,7 @@ class BadSearch(BadInput):
 
 
 class BadLog(BadInput):
-    """An event log cannot be made a draft. ``line``: where the first problem is, 0 where it has no line."""
+    """An event log cannot be read. ``line``: where the first problem is, 0 where it has no line."""
 
     code = "SB693"
     shown = ("line",)

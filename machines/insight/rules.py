@@ -32,7 +32,7 @@ class Rules:
     def of(cls, definition: Mapping[str, Any]) -> Rules:
         found = outline(definition)
         transitions = {
-            one.id: Rule(state.name, one.events, _find_ends(found, one.targets or (state.name,)),
+            one.id: Rule(state.name, one.events, find_ends(found, one.targets or (state.name,)),
                          _find_inside(found, state.name, one.targets))
             for state in found.states for one in state.transitions
         }  # fmt: skip
@@ -94,7 +94,7 @@ def _find_inside(found: Outline, source: str, targets: Sequence[str]) -> str | N
     return ""
 
 
-def _find_ends(found: Outline, targets: tuple[str, ...]) -> frozenset[str]:
+def find_ends(found: Outline, targets: tuple[str, ...]) -> frozenset[str]:
     """Return the leaves in which a step to these states may rest: what they enter by default, any leaf for a state of
     the history, and what follows by itself, ``always`` and the ends of states."""
     ends: set[str] = set()

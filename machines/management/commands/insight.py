@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from machines.catalog.queries import get_version, stored_current
 from machines.conf.kinds import FactsPlace
 from machines.engine.errors import SignalboxError
 from machines.insight import questions
 from machines.insight.discovery import discover
 from machines.insight.errors import BadSearch
 from machines.insight.exports import write_parquet, write_xes
+from machines.insight.logs import check_log
 from machines.insight.records import Durations, Extent, Funnel, Paths, Search, Spread
 from machines.insight.store import get_store, open_store
 from machines.management.verbs import add_verb, add_verbs
@@ -38,6 +41,10 @@ class Command(BaseCommand):
         discovery = add_verb(self, verbs, "discover", "print a draft of a machine from a log: CSV, XES or OCEL 2.0")
         discovery.add_argument("file", type=Path, metavar="FILE")
         discovery.add_argument("--least", type=float, default=0.05, metavar="SHARE", help="of the steps that count")
+        conformance = add_verb(self, verbs, "conformance", "print the steps of a log that a definition does not have")
+        conformance.add_argument("machine", metavar="MACHINE")
+        conformance.add_argument("--log", dest="file", type=Path, required=True, metavar="FILE")
+        conformance.add_argument("--version", dest="number", type=int, metavar="N", help="default: the current one")
         adoption = add_verb(self, verbs, "adopt", "take over the facts of another folder, or database:ALIAS")
         adoption.add_argument("place", metavar="PLACE")
         for name, about in VERBS.items():
@@ -57,7 +64,9 @@ class Command(BaseCommand):
 
     def handle(self, *, verb: str, **given: Any) -> None:
         try:
-            others = {"discover": self._discover, "export": self._export, "adopt": self._adopt}
+            others: dict[str, Callable[..., None]] = {
+                "discover": self._discover, "export": self._export, "adopt": self._adopt, "conformance": self._hold,
+            }  # fmt: skip
             answer = others.get(verb, self._answer)
             answer(verb=verb, **given)
         except SignalboxError as error:
@@ -69,6 +78,17 @@ class Command(BaseCommand):
         found = discover(file.read_text(encoding="utf-8"), file.stem, least=least)
         self.stdout.write(found.text)
         self.stderr.write(f"{found.cases} cases, {found.events} events, {found.kept:.1%} of the steps kept")
+
+    def _hold(self, *, machine: str, number: int | None, file: Path, **_: Any) -> None:
+        version = stored_current(machine) if number is None else get_version(machine, number)
+        found = check_log(file.read_text(encoding="utf-8"), version.definition, version.number)
+        self.stdout.write(
+            f"{describe_extent(found.extent)}; {found.fitting} fit v{version.number}, {found.unchecked} steps unchecked"
+        )
+        for one in found.deviations:
+            self.stdout.write(f"{one.count:9}  {one.source} > {one.target or '?'}  {one.event}  e.g. {one.example}")
+        if found.extent.left_out:
+            self.stdout.write(f"{found.extent.left_out:9}  rarer deviations")
 
     def _export(self, *, machine: str, file: Path, **_: Any) -> None:
         check_machine(machine)
