@@ -8,6 +8,7 @@ import json
 import pytest
 
 from machines.engine import BadInput, MigrationPlan, PlanError
+from machines.engine.definitions import render
 from machines.engine.versions.planning.document import PlanOptions
 from machines.engine.versions.planning.planner import check_plan, make_plan
 from tests.cases import for_each
@@ -170,6 +171,12 @@ def test_events_that_may_wait_for_an_instance():
         ("sources.0.back.to", 9, "sources[0].back"),
         ("sources.0.version", True, "sources[0].version"),
         ("id", "abcdefabcdef", "id"),
+        ("inverse_of", "x" * 100, "inverse_of"),
+        ("sources.0.states.New", ["x" * 501], "sources[0].states.New[0]"),
+        ("sources.0.reasons", {"x" * 501: "why"}, render(("sources", 0, "reasons", "x" * 501))),
+        ("sources.0.timers.one", ["", "New"], "sources[0].timers.one[0]"),
+        *[(f"sources.0.{part}.one", "", f"sources[0].{part}.one") for part in ("fields", "invokes", "histories")],
+        *[(f"sources.0.{part}", [""], f"sources[0].{part}[0]") for part in ("added", "removed", "unmapped_states")],
     ],
 )
 def test_a_stored_plan_is_not_trusted(path, value, where):

@@ -21,6 +21,7 @@ WARNINGS = frozenset(["SB607", "SB608", "SB609"])
 MOST_ENTRIES = 5000  # of one map
 MOST_SOURCES = 1000
 MOST_LETTERS = 100_000  # of one text
+LONGEST_NAME = 500
 FORMAT = 1
 _DIGEST = re.compile(r"[0-9a-f]{12}")
 Path = tuple[str | int, ...]
@@ -82,8 +83,8 @@ def _check(hint: Any, value: Any, path: Path) -> Iterator[Fault]:
             yield path, f"expected an object of at most {MOST_ENTRIES} entries"
             return
         for name, part in value.items():
-            if not name or not _is_text(name):
-                yield (*path, str(name)), "expected a name"
+            if not _is_text(name) or not 1 <= len(name) <= LONGEST_NAME:
+                yield (*path, str(name)), _NO_NAME
             yield from _check(inner[1], part, (*path, str(name)))
     elif (hint is str or get_origin(hint) is Literal) and not _is_text(value):
         yield path, "expected text without NUL and halves of surrogate pairs"
@@ -125,13 +126,28 @@ def _check_digest(value: Any, path: Path) -> Iterator[Fault]:
         yield path, "expected 12 hexadecimal digits"
 
 
+def _check_inverse(value: Any, path: Path) -> Iterator[Fault]:
+    if value:
+        yield from _check_digest(value, path)
+
+
 def _check_machine(value: Any, path: Path) -> Iterator[Fault]:
     why = limits.check_machine_name(value)
     if why is not None:
         yield path, f"the machine's name {why}"
 
 
+def _check_names(value: Any, path: Path) -> Iterator[Fault]:
+    """Check a list of names, or an object of names or of such lists."""
+    for at, one in value.items() if isinstance(value, Mapping) else enumerate(value):
+        if not isinstance(one, str):
+            yield from _check_names(one, (*path, at))
+        elif not 1 <= len(one) <= LONGEST_NAME:
+            yield (*path, at), _NO_NAME
+
+
 def _check_places(value: Any, path: Path) -> Iterator[Fault]:
+    yield from _check_names(value, path)
     yield from (((*path, name), "expected 1 to 100 states") for name, to in value.items() if not 1 <= len(to) <= 100)
 
 
@@ -145,7 +161,7 @@ def _check_sources(value: Any, path: Path) -> Iterator[Fault]:
         yield path, f"expected 1 to {MOST_SOURCES} sources"
 
 
-_NUMBERS = {int: (int,), float: (int, float)}
+_NO_NAME = f"expected a name of at most {LONGEST_NAME} letters"
 _ENDS = ("version", "digest", "to", "to_digest")
 _TURNED = ("to", "to_digest", "version", "digest")
 _OPTIONAL = frozenset(["back", "findings", "inverse_of"])
@@ -157,10 +173,11 @@ _RULES: dict[str, Check] = {
     "digest": _check_digest,
     "to_digest": _check_digest,
     "machine": _check_machine,
+    "inverse_of": _check_inverse,
     "states": _check_places,
     "data": _check_expressions,
     "sources": _check_sources,
-}
+} | dict.fromkeys(["unmapped_states", "fields", "added", "removed", "timers", "invokes", "histories"], _check_names)
 """What a field has to fulfil beside its annotation."""
 
 
