@@ -301,9 +301,11 @@ class FactsPlace(Folder):
     """The path of a folder, or ``database:`` and the alias of a database, which stays a text."""
 
     def read(self, label: str, value: Any) -> Any:
-        if isinstance(value, str) and re.fullmatch(r"database:\w[\w.-]{0,63}", value):
-            return value
-        return super().read(label, value)
+        if not isinstance(value, str) or not value.startswith("database:"):
+            return super().read(label, value)
+        if not re.fullmatch(r"database:\w[\w.-]{0,63}", value):
+            raise Unfit(f"{label}={value!r} is no alias of a database: write database:ALIAS")
+        return value
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ MANIFEST = "manifest.json"
 PRIVATE = 0o600
 PART = 1024 * 1024  # bytes of a file in one row
 STATEMENT_TIMEOUT = 10_000  # ms for a statement of PostgreSQL
-LONGEST = 30.0  # seconds to fetch a file
+LONGEST = 30.0  # seconds of one try to fetch a file, and to wait for a lock
+AGAIN = 0.02  # seconds until a lock is tried once more
 UNUSED = 86_400.0  # seconds after which the copies of a machine go
 
 
@@ -132,7 +133,7 @@ class DatabasePlace:
                     self._fetch(machine, path)
 
     def _fetch(self, machine: str, path: Path) -> None:
-        """Copy a file out of the database, unless its copy is whole."""
+        """Copy a file out of the database, unless its copy is whole, and keep the parts that an earlier try fetched."""
         rows, ends = self._parts.filter(machine=machine, name=path.name), time.monotonic() + LONGEST
         with self._asking():
             digests = list(rows.order_by("number").values_list("digest", flat=True))
@@ -141,15 +142,21 @@ class DatabasePlace:
         if not _measure(path) or [_digest(part) for part in _read_parts(path)] != digests:
             draft = path.with_suffix(".tmp")
             draft.touch(PRIVATE)
-            with draft.open("wb") as output:
+            with draft.open("r+b") as output:
                 for number, digest in enumerate(digests):
+                    begin = output.tell()
+                    if _digest(output.read(PART)) == digest:
+                        continue
+                    output.seek(begin)
+                    output.truncate()
                     with self._asking():
                         body = rows.filter(number=number).values_list("body", flat=True).first()
                     if body is None or _digest(body) != digest:
                         raise StoreUnavailable(f"{machine}/{path.name} in the database {self._alias} is damaged")
+                    output.write(body)
                     if time.monotonic() > ends:
                         raise StoreUnavailable(f"the database {self._alias} takes too long to send {path.name}")
-                    output.write(body)
+                output.truncate()
             draft.replace(path)
         self.keep(path)
 
@@ -202,10 +209,18 @@ class DatabasePlace:
 
 @contextmanager
 def _locking(path: Path) -> Iterator[None]:
-    """Wait for other processes and threads that have the lock."""
+    """Wait for other processes and threads that have the lock. Raises StoreUnavailable where that takes too long."""
     path.touch(PRIVATE)
+    ends = time.monotonic() + LONGEST
     with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > ends:
+                    raise StoreUnavailable(f"{path} is locked by another process for too long") from None
+                time.sleep(AGAIN)
         yield
 
 

@@ -78,6 +78,7 @@ FILES: Mapping[str, Sequence[str]] = {
 }
 """Kind of file -> its columns. ``steps`` joined with ``shapes`` are the columns of COLUMNS."""
 STEPS = f"(SELECT {', '.join(COLUMNS['steps'])} FROM {{rows}} JOIN {{shapes}} USING (shape))"
+PEOPLE = "CASE WHEN event LIKE 'done.invoke.%' OR event LIKE 'error.invoke.%' THEN '' ELSE actor END AS actor"
 FILE = re.compile(r"(steps|shapes|instances|copy)-[0-9a-f]{12}\.(parquet|tmp)")  # names of facts, and of drafts
 NEWEST = "revision DESC, ended NULLS FIRST"
 ORDER = {"steps": "n, revision", "shapes": "shape", "instances": "n"}
@@ -212,6 +213,7 @@ class Store:
         latest = known.generation, time.time() // 60
         if self._place.has_copies and known.generation and self._tidied.get(machine) != latest:
             self._tidied[machine] = latest
+            self.folder(machine).mkdir(parents=True, exist_ok=True)  # facts may have no files
             self._clean(machine, known, time.time())
             self._place.tidy(machine)
 
@@ -233,6 +235,7 @@ class Store:
             f"ORDER BY i.n, s.revision) TO {quote(str(draft))} ({PARQUET})"
         )
         with _reporting(file):
+            draft.parent.mkdir(parents=True, exist_ok=True)
             draft.touch(PRIVATE, exist_ok=False)
             try:
                 rows = self.ask(machine, sql, longest=LONGEST_COPY)
@@ -270,15 +273,20 @@ class Store:
 
     # Writing
 
+    @contextmanager
+    def _writing(self, machine: str) -> Iterator[None]:
+        """Have the folder of a machine. Raises StoreUnavailable in place of other errors within."""
+        with _reporting(self.folder(machine)):
+            self.folder(machine).mkdir(parents=True, exist_ok=True)
+            yield
+
     def append(
         self, machine: str, known: Manifest, steps: Sequence[Sequence[Any]], instances: Sequence[Sequence[Any]],
         **changes: Any,
     ) -> Manifest:  # fmt: skip
         """Add rows, in the order of COLUMNS, and change other parts of the manifest, all or nothing; return it.
         Raises StoreUnavailable, also where another process changed the facts since ``known`` was read."""
-        folder = self.folder(machine)
-        with _reporting(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+        with self._writing(machine):
             new = known
             if steps:
                 new = self._write(machine, "steps", steps, lambda rows: self._write_steps(machine, new, rows))
@@ -349,17 +357,18 @@ class Store:
         return new
 
     def convert(self, machine: str) -> None:
-        """Write steps of earlier formats anew: in 1 each has the columns of its shape, 1 and 2 tell nothing of jobs."""
+        """Write steps of earlier formats anew: in 1 each has the columns of its shape, 1 and 2 tell nothing of jobs
+        and name each job as an actor."""
         new = known = self.manifest(machine, (1, 2, FORMAT))
         if known.format == FORMAT:
             return
-        with _reporting(self.folder(machine)):
+        with self._writing(machine):
             for name in known.steps:
                 held, columns = (self._table(machine, "steps", names) for names in ([name], []))
                 rows = f"(FROM {held} UNION ALL BY NAME {columns})"
                 if known.format > 1:
                     rows = STEPS.format(rows=rows, shapes=self._table(machine, "shapes", known.shapes))
-                rows = f"SELECT {', '.join(COLUMNS['steps'])} FROM {rows}"
+                rows = f"SELECT {', '.join(COLUMNS['steps']).replace('actor', PEOPLE)} FROM {rows}"
                 new = self._write_steps(machine, new, rows)
             steps = {name: rows for name, rows in new.steps.items() if name not in known.steps}
             old = {**known.old, **dict.fromkeys(known.steps, time.time())}
@@ -372,13 +381,13 @@ class Store:
     def adopt(self, machine: str, other: Store) -> int:
         """Take over the facts of a machine from another store, and how far it read; return how many steps. Raises
         BadSearch where this store has facts of it, StoreUnavailable."""
-        other.convert(machine)
-        known, held = self.manifest(machine), replace(other.manifest(machine), old={})
+        known = self.manifest(machine)
         if known.generation:
             raise BadSearch(f"there are facts of {machine} already")
-        other._place.bring(machine, held.files)
-        with _reporting(self.folder(machine)):
-            self.folder(machine).mkdir(parents=True, exist_ok=True)
+        other.convert(machine)
+        held = replace(other.manifest(machine), old={})
+        with self._writing(machine):
+            other._place.bring(machine, held.files)
             for name in held.files:
                 path = self.folder(machine) / name
                 path.touch(PRIVATE)
@@ -438,9 +447,8 @@ class Store:
         """Write the data of all instances anew, without some fields, and remove the files that had them."""
         hidden = sorted(fields)
         less = f"json_merge_patch(data, {quote(json.dumps(dict.fromkeys(hidden)))})::VARCHAR"
-        rows = f"SELECT * REPLACE ({less} AS data) FROM {self._instances(machine, known)}"
-        with _reporting(self.folder(machine)):
-            self.folder(machine).mkdir(parents=True, exist_ok=True)
+        with self._writing(machine):
+            rows = f"SELECT * REPLACE ({less} AS data) FROM {self._instances(machine, known)}"
             base = self._copy(machine, "instances", rows) if known.base or known.deltas else {}
             new = replace(known, base=base, deltas={}, old={}, hidden=hidden)
             return self._commit(machine, known, new, is_alone=True)
@@ -471,10 +479,9 @@ class Store:
         raise AssertionError
 
     def _remove(self, machine: str, known: Manifest, instances: Sequence[str]) -> Manifest:
-        all_ = self._instances(machine, known)
         doomed = f"instance IN ({', '.join(map(quote, instances)) or 'NULL'})"
-        with _reporting(self.folder(machine)):
-            self.folder(machine).mkdir(parents=True, exist_ok=True)
+        with self._writing(machine):
+            all_ = self._instances(machine, known)
             new, numbers = known, f"SELECT n FROM {all_} WHERE {doomed}"
             if self._cursor().execute(f"{numbers} LIMIT 1").fetchall():
                 rows, shapes = (self._table(machine, kind, getattr(known, kind)) for kind in ("steps", "shapes"))

@@ -66,6 +66,19 @@ def test_facts_of_earlier_formats_are_read_on(engine, duty, store, folder, forme
     ]
 
 
+def test_a_job_of_an_earlier_format_is_no_actor(store, tell):
+    tell({"a": [("New", 0), ("Paid", 5), ("Sent", 5)]})
+    path = store.folder("order") / "steps-0123456789ab.parquet"
+    events = "CASE revision WHEN 2 THEN 'done.invoke.charge' WHEN 3 THEN 'cancel' ELSE event END AS event"
+    sql = f"SELECT * REPLACE ({events}, 'one ' || revision AS actor) FROM {{steps}}"
+    rows = store.ask("order", f"COPY ({sql}) TO '{path}' (FORMAT parquet)")[0][0]
+    manifest = store.folder("order") / MANIFEST
+    held = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**held, "format": 1, "steps": {path.name: rows}, "shapes": {}}))
+    store.convert("order")
+    assert store.ask("order", "SELECT actor FROM {steps} ORDER BY revision") == [("one 1",), ("",), ("one 3",)]
+
+
 def test_erasing_reaches_facts_of_earlier_formats(engine, store, folder, former):
     found = erase(engine, where=("region", "Ann of Kent"))
     assert (found.left, found.removed["steps of insight"]) == ([], 1)

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 
 from machines.insight import places, questions
@@ -127,6 +127,52 @@ def test_a_damaged_row_is_told_and_is_no_copy(store, other, tell):
     assert not list_copies(other) & set(store.manifest("order").steps)
 
 
+def test_a_fetch_goes_on_where_an_earlier_one_ended(store, other, tell, monkeypatch):
+    tell({"a": SHORT})
+    with monkeypatch.context() as patch:
+        patch.setattr(places, "LONGEST", 0.0)
+        with pytest.raises(StoreUnavailable, match="takes too long to send"):
+            count(other)
+    InsightPart.objects.filter(number=0).update(body=b"not asked for again")
+    for path in store.folder("order").glob("*.parquet"):
+        draft = other.folder("order") / path.with_suffix(".tmp").name
+        if not draft.exists():
+            draft.write_bytes(path.read_bytes())  # of a process that ended before it renamed it
+    assert count(other) == 1
+
+
+def test_waiting_for_a_lock_ends(store, other, tell, monkeypatch):
+    tell({"a": SHORT})
+    monkeypatch.setattr(places, "LONGEST", 0.0)
+    other.folder("order").mkdir(parents=True)
+    with places._locking(other.folder("order") / "lock"), pytest.raises(StoreUnavailable, match="locked by another"):
+        count(other)
+
+
+def test_facts_without_files_are_searched_on_any_host(store, other):
+    store.append("order", store.manifest("order"), [], [], swept=1)
+    assert other.find("order", ["ann"]) == []
+    assert other.erase("order", ["a"]) == 0
+
+
+def test_a_host_without_copies_exports(store, other, tell, tmp_path):
+    tell({"a": SHORT})
+    assert other.copy("order", tmp_path / "order.parquet") == len(SHORT)
+
+
+@pytest.mark.parametrize("change", [
+    lambda store: store.erase("order", ["a"]),
+    lambda store: store.hide("order", store.manifest("order"), ["email"]),
+    lambda store: Store(store.folder("elsewhere")).adopt("order", store),
+])  # fmt: skip
+def test_a_host_that_cannot_write_copies_says_so(store, other, tell, change):
+    tell({"a": SHORT})
+    other.folder("").mkdir()
+    other.folder("order").write_text("no folder")
+    with pytest.raises(StoreUnavailable, match="order"):
+        change(other)
+
+
 @pytest.mark.parametrize("text", ["{", '{"format": 9}', "[]"])
 def test_a_foreign_manifest_is_a_clear_error(store, tell, text):
     tell({"a": SHORT})
@@ -235,6 +281,26 @@ def test_facts_move_between_a_folder_and_a_database(engine, duty, store, setting
     assert read_steps(get_store()) == read_steps(moved)
     with pytest.raises(BadSearch, match="there are facts of order already"):
         get_store().adopt("order", moved)
+
+
+def test_what_an_interrupted_adoption_left_is_copied_by_the_next(store, tell, settings, tmp_path):
+    tell({"a": SHORT})
+    target, said = Store(tmp_path / "copied"), io.StringIO()
+    target.adopt("order", store)
+    store.append("refund", store.manifest("refund"), [], [], swept=1)
+    configure(settings, INSIGHT=str(tmp_path / "copied"), HOME=store.folder(""))
+    with pytest.raises(CommandError, match="there are facts of order already"):
+        call_command("insight", "adopt", "database:default", stdout=said)
+    assert (said.getvalue(), target.machines()) == ("refund: 0 steps\n", ["order", "refund"])
+
+
+@pytest.mark.parametrize(("place", "message"), [
+    ("/nowhere", "/nowhere has no facts"), ("databse:default", "no facts"), ("database:", "write database:ALIAS"),
+])  # fmt: skip
+def test_a_place_without_facts_is_a_clear_error(settings, tmp_path, place, message):
+    configure(settings, INSIGHT=str(tmp_path))
+    with pytest.raises(CommandError, match=message):
+        call_command("insight", "adopt", place)
 
 
 def test_a_store_is_opened_once():

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from machines.catalog.queries import get_version, stored_current
-from machines.conf.kinds import FactsPlace
+from machines.conf.kinds import FactsPlace, Unfit
 from machines.engine.errors import SignalboxError
 from machines.insight import questions
 from machines.insight.discovery import discover
@@ -71,6 +71,8 @@ class Command(BaseCommand):
             answer(verb=verb, **given)
         except SignalboxError as error:
             raise CommandError(f"{error} ({error.code})") from error
+        except Unfit as error:
+            raise CommandError(str(error)) from error
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"{given['file']}: {error}") from error
 
@@ -102,8 +104,16 @@ class Command(BaseCommand):
 
     def _adopt(self, *, place: str, **_: Any) -> None:
         store, other = get_store(), open_store(FactsPlace().read("PLACE", place))
-        for machine in other.machines():
-            self.stdout.write(f"{machine}: {store.adopt(machine, other)} steps")
+        if not (machines := other.machines()):
+            raise BadSearch(f"{place} has no facts")
+        refusals = []
+        for machine in machines:
+            try:
+                self.stdout.write(f"{machine}: {store.adopt(machine, other)} steps")
+            except BadSearch as error:
+                refusals.append(error.message)
+        if refusals:
+            raise BadSearch("; ".join(refusals))
 
     def _answer(self, *, verb: str, machine: str, **given: Any) -> None:
         check_machine(machine)

@@ -90,6 +90,9 @@ def test_a_database_that_is_not_there_is_an_error_of_the_check(settings):
     assert (message.id, message.msg) == ("signalbox.E016", "SIGNALBOX[\"INSIGHT\"] names the database 'facts'")
     configure(settings, INSIGHT="database:default")
     assert find_faults() == []
+    configure(settings, INSIGHT="database:")
+    [message] = find_faults()
+    assert "write database:ALIAS" in message.msg
 
 
 def test_no_message_shows_a_password(settings):
