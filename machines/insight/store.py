@@ -379,7 +379,7 @@ class Store:
             (self.folder(machine) / name).unlink(missing_ok=True)
 
     def adopt(self, machine: str, other: Store) -> int:
-        """Take over the facts of a machine from another store, and how far it read; return how many steps. Raises
+        """Copy the facts of a machine from another store, and how far it read; return how many steps. Raises
         BadSearch where this store has facts of it, StoreUnavailable."""
         known = self.manifest(machine)
         if known.generation:

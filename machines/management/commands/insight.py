@@ -45,7 +45,7 @@ class Command(BaseCommand):
         conformance.add_argument("machine", metavar="MACHINE")
         conformance.add_argument("--log", dest="file", type=Path, required=True, metavar="FILE")
         conformance.add_argument("--version", dest="number", type=int, metavar="N", help="default: the current one")
-        adoption = add_verb(self, verbs, "adopt", "take over the facts of another folder, or database:ALIAS")
+        adoption = add_verb(self, verbs, "adopt", "copy the facts of another folder, or database:ALIAS")
         adoption.add_argument("place", metavar="PLACE")
         for name, about in VERBS.items():
             verb = add_verb(self, verbs, name, about)
