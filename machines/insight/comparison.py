@@ -137,6 +137,7 @@ def _find_medians(chosen: Selection, stays: Counter[str]) -> Mapping[str, Median
             *(found[state][parts.index(min(1.0, max(0.0, 0.5 + side * half)))] for side in (0, -1, 1)),
         )
         for state, half in asked.items()
+        if state in found  # erased meanwhile otherwise
     }
 
 

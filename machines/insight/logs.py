@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -13,8 +13,9 @@ from machines.engine.definitions.outline import is_match
 
 from .discovery import read_traces
 from .errors import BadSearch
+from .facts import CREATE
 from .records import Conformance, Deviation, Extent
-from .rules import Rules, find_ends
+from .rules import Rule, Rules, find_ends
 
 SENT = re.compile(r"\b(?:raise|send) ([\w.-]+)")
 Places = frozenset[str]  # leaves where a case may be: a log does not tell how guards decided
@@ -23,10 +24,10 @@ Places = frozenset[str]  # leaves where a case may be: a log does not tell how g
 def check_log(text: str, definition: Mapping[str, Any], version: int, *, most: int = 100) -> Conformance:
     """Answer which steps of a log a definition does not have. An activity is the state of its name or description, as
     in a draft, which the step enters; otherwise an event. Timers, results of jobs and raised events may come between
-    two activities; activities in parentheses, steps of the engine itself, stay unchecked. Raises BadLog, and BadSearch
-    for a definition with parallel states."""
+    two activities; activities in parentheses, steps of the engine itself, stay unchecked, and may lead anywhere.
+    Raises BadLog, and BadSearch for a definition with parallel states."""
     traces = read_traces(text)
-    follow = _Replay(definition).follow
+    replay = _Replay(definition)
     found: Counter[tuple[str, str, str]] = Counter()
     examples: dict[tuple[str, str, str], str] = {}
     fitting = unchecked = 0
@@ -35,8 +36,9 @@ def check_log(text: str, definition: Mapping[str, Any], version: int, *, most: i
         for one in trace:
             if one.name.startswith("("):
                 unchecked += 1
+                places = places if one.name == CREATE else replay.leaves
                 continue
-            places, wrong = follow(places, one.name)
+            places, wrong = replay.follow(places, one.name)
             if wrong:
                 fits = False
                 found[wrong] += 1
@@ -49,43 +51,51 @@ def check_log(text: str, definition: Mapping[str, Any], version: int, *, most: i
 
 
 class _Replay:
+    """``_states``: name or description -> leaves; ``_silent``: the transitions of no activity."""
+
     def __init__(self, definition: Mapping[str, Any]) -> None:
         found, self._rules = outline(definition), Rules.of(definition)
         if any(state.type == "parallel" for state in found.states):
             raise BadSearch("a log does not tell the states of parallel regions, which this definition has")
-        self._leaves = Places(found.leaves)
-        named = [(one.description, one.name) for one in found.states] + [(one.name, one.name) for one in found.states]
-        self._states = {name: Places(found.leaves_of(state)) for name, state in named if name}
+        self.leaves = Places(found.leaves)
+        self._states: dict[str, Places] = {}
+        for state in found.states:
+            for name in {state.name, state.description} - {""}:
+                self._states[name] = self._states.get(name, Places()) | Places(found.leaves_of(state.name))
         taken = [one for state in found.states for one in state.transitions]
         lists = [*(one.actions for one in taken), *(one.entry + one.exit for one in found.states)]
-        sent = {name for actions in lists for text in actions for name in SENT.findall(text)}
-        self._own = [one.events for one in taken if one.cause != "on"] + [(name,) for name in sent]
-        self._begin = Places(find_ends(found, (found.initial,))) & self._leaves
+        own = {name for actions in lists for text in actions for name in SENT.findall(text)}
+        own |= {event for one in taken if one.cause != "on" for event in one.events}
+        self._silent = [one for one in self._rules.transitions.values() if not one.events or is_taken(one, own)]
+        self._begin = Places(find_ends(found, (found.initial,))) & self.leaves
         self.follow = cache(self._follow)
 
     def _follow(self, places: Places, name: str) -> tuple[Places, tuple[str, str, str] | None]:
         """Return where a case may be after an activity, and the step if it is a deviation. No places: a new case."""
-        near = self._spread(places or self._begin)
+        near, rules = self._spread(places or self._begin), self._rules.transitions.values()
         if name in self._states:
-            entered = self._states[name]
-            every = {event for one in self._rules.transitions.values() for event in one.events}
-            after = self._take(near, every) & entered | (near - places) & entered
-            step = (name, "")
+            entered, step = self._states[name], (name, "")
+            after = self._take(near, [one for one in rules if one.events]) & entered | (near - places) & entered
         else:
-            entered = Places(end for one in self._rules.transitions.values() for end in one.ends
-                             if any(is_match(event, name) for event in one.events)) & self._leaves  # fmt: skip
-            after, step = self._take(near, {name}), ("", name)
+            taken, step = [one for one in rules if is_taken(one, {name})], ("", name)
+            entered = Places(end for one in taken for end in one.ends) & self.leaves
+            after = self._take(near, taken)
         return (after, None) if after else (entered or places, (" | ".join(sorted(places or self._begin)), *step))
 
-    def _take(self, places: Places, events: set[str]) -> Places:
-        return Places(
-            target for target in self._leaves
-            if any(self._rules.allows(source, target, event) for source in places for event in events)
-        )  # fmt: skip
+    def _take(self, places: Places, rules: Collection[Rule]) -> Places:
+        """Return where these transitions lead from some leaves."""
+        found: set[str] = set()
+        for one in rules:
+            if inside := {place for place in places if one.source in self._rules.around[place]}:
+                found |= one.ends | (inside if one.inside is None else set())
+        return Places(found) & self.leaves
 
     def _spread(self, places: Places) -> Places:
         """Add where a case may come by itself."""
-        own = {event for events in self._own for event in events}
-        while more := self._take(places, own) - places:
+        while more := self._take(places, self._silent) - places:
             places |= more
         return places
+
+
+def is_taken(rule: Rule, events: Collection[str]) -> bool:
+    return any(is_match(name, event) for name in rule.events for event in events)

@@ -351,7 +351,7 @@ class Store:
         found = {path.name for path in self._list_files(machine)} if is_alone else set[str]()
         added, text = new.files - known.files, json.dumps(asdict(new))
         if not self._place.replace(machine, known.generation, text, added, new.files):
-            self._unlink(machine, added)
+            self._unlink(machine, added - self.manifest(machine).files)  # two adoptions have the same names
             raise StoreUnavailable(f"another process changed the facts of {machine}; this batch was not added")
         self._unlink(machine, found - new.files)
         return new

@@ -81,7 +81,7 @@ class Job:
         self.taken = taken
         self._decrypt = decrypt
         self._plain: dict[str, Any] | None = None  # its values that were looked at
-        self._secrets: set[str] | None = None
+        self._secrets: set[str] | None = None if decrypt is None else set()  # threads of a handler share it
         self.has_secrets = False  # whether anything was decrypted for the handler
         self.bundle: Bundle | None = None  # the jobs that the same call of a handler runs
         self.asked = False  # whether Redis was asked to end it and gave no answer
@@ -146,15 +146,10 @@ class Job:
         if name not in self._plain:
             plain = value
             if holds_ciphertext(value):
-                plain = self._decrypt(value, machine=self.machine, found=self._hold_secrets())
+                plain = self._decrypt(value, machine=self.machine, found=self._secrets)
                 self.has_secrets = self.has_secrets or plain != value
             self._plain[name] = plain
         return self._plain[name]
-
-    def _hold_secrets(self) -> set[str]:
-        if self._secrets is None:
-            self._secrets = set()
-        return self._secrets
 
     def conceal(self, text: str) -> str:
         """Return a text without the values that were decrypted for the handler: for what is stored of it."""
@@ -164,7 +159,7 @@ class Job:
 
     def join(self, bundle: Bundle, first: Job) -> None:
         """Run this job together with others: what is stored of one conceals the secrets of all."""
-        self.bundle, self._secrets = bundle, first._hold_secrets()
+        self.bundle, self._secrets = bundle, first._secrets
 
     @property
     def attempt(self) -> int:

@@ -56,6 +56,18 @@ def test_a_log_fits_the_draft_that_was_made_of_it():
     assert [one.event for one in check_log(write(["End"]), definition, 1).deviations] == [""]
 
 
+def test_what_happens_by_itself_and_what_is_called_alike_are_no_deviations():
+    states = {
+        "A": {"on": {"go": "B"}},
+        "B": {"description": "Waiting", "always": "C"},
+        "C": {"description": "Waiting", "on": {"q": "D"}},
+        "D": {"description": "C"},
+    }
+    definition = {"id": "order", "initial": "A", "states": states}
+    log = write(["A", "B", "C", "q"], ["A", "Waiting", "q"], ["A", "C", "q"], ["(create)", "(migrate)", "q"])
+    assert check_log(log, definition, 1).deviations == ()
+
+
 def test_states_of_regions_are_refused():
     region = {"initial": "A", "states": {"A": {}}}
     both = {"type": "parallel", "states": {"One": region, "Two": {"initial": "B", "states": {"B": {}}}}}

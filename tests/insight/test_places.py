@@ -294,6 +294,21 @@ def test_what_an_interrupted_adoption_left_is_copied_by_the_next(store, tell, se
     assert (said.getvalue(), target.machines()) == ("refund: 0 steps\n", ["order", "refund"])
 
 
+def test_of_two_adoptions_at_once_one_adds_and_the_other_removes_nothing(store, tell, tmp_path, monkeypatch):
+    tell({"a": SHORT})
+    target, other = Store(tmp_path / "copied"), Store(tmp_path / "copied")
+    commit = target._commit
+
+    def commit_late(*given):
+        other.adopt("order", store)
+        return commit(*given)
+
+    monkeypatch.setattr(target, "_commit", commit_late)
+    with pytest.raises(StoreUnavailable, match="another process"):
+        target.adopt("order", store)
+    assert read_steps(other) == read_steps(store)
+
+
 @pytest.mark.parametrize(("place", "message"), [
     ("/nowhere", "/nowhere has no facts"), ("databse:default", "no facts"), ("database:", "write database:ALIAS"),
 ])  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
-from machines.insight import questions, selection
+from machines.insight import comparison, questions, selection
 from machines.insight.comparison import compare, compare_shares, find_interval
 from machines.insight.errors import BadSearch
 from machines.insight.facts import CREATE, Case
@@ -271,6 +273,12 @@ def test_facts_are_read_again_where_the_filter_or_the_facts_changed(store, tell,
     assert read == []
     questions.paths(ALL, most=1, store=store)
     assert read
+
+
+def test_a_state_that_was_erased_meanwhile_has_no_median(store, tell):
+    tell({"a": SHORT})
+    found = comparison._find_medians(select(Search("order"), store), Counter({"New": 1, "Erased": 3}))
+    assert list(found) == ["New"]
 
 
 def test_intervals_are_those_of_the_literature():
