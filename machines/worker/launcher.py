@@ -37,6 +37,7 @@ from .worker_info import InfoBuilder
 
 log = logging.getLogger(__name__)
 
+LOOK = 1.0  # seconds between two looks whether a signal came
 SETTLE = 2.0  # seconds that what has ended may take to be reported
 STILL = 1.0  # seconds that a call of the heartbeat, the ticker or the like may take to come back
 
@@ -160,7 +161,7 @@ class Launcher:
         self._hand_back()
 
     def _listen(self) -> Message:
-        while (message := self._inbox.get()) not in ("stop", "ended", "exhausted"):
+        while (message := self._receive()) not in ("stop", "ended", "exhausted"):
             if message == "quiet" and self.status == "working":
                 log.warning("quiet: no further jobs, %d in hand", len(self.in_flight))
                 self.status = "quiet"
@@ -173,6 +174,13 @@ class Launcher:
                 self._poll_loop.work()
             self._beating.wake()
         return message
+
+    def _receive(self) -> Message:
+        """Wait for a message. The kernel may give a signal to another thread, as after a CONT: Python handles it when
+        this one wakes."""
+        while True:
+            with contextlib.suppress(queue.Empty):
+                return self._inbox.get(timeout=LOOK)
 
     def _wake_for(self, jobs: Sequence[Job]) -> None:
         self._helper.add(jobs)

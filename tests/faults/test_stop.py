@@ -1,5 +1,10 @@
 """A worker that stands still for longer than its lease, and goes on as if nothing had happened."""
 
+import ctypes
+import os
+import signal
+import sys
+
 import pytest
 
 from tests.installation.processes import eventually
@@ -60,3 +65,17 @@ def test_what_it_finishes_while_another_is_at_it_is_refused(own_engine, workers)
     wait_for(own_engine, 1)
     second.finish()
     audit(own_engine, "line")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a signal to one thread of another process needs Linux")
+def test_a_signal_that_another_thread_gets_ends_it(own_engine, workers):
+    own_engine.publish(line("stubborn", lease=1000))
+    worker = workers.start()
+    begin(own_engine, ["a"])
+    own_engine.client.rpush(f"go:{begun(own_engine)}", 1)
+    wait_for(own_engine, 1)
+    other = max(int(task) for task in os.listdir(f"/proc/{worker.pid}/task"))
+    assert other != worker.pid
+    assert ctypes.CDLL(None).tgkill(worker.pid, other, signal.SIGTERM) == 0
+    worker.process.wait(LONG)
+    assert "1 completed" in worker.log.read_text()

@@ -54,7 +54,11 @@ class Element:
 
 def read(response: Any) -> Element:
     """The page of a response. Fails when an element is not closed where it should be."""
-    text, place = response.content.decode(), 0
+    return read_text(response.content.decode())
+
+
+def read_text(text: str) -> Element:
+    place = 0
     opened = [Element("document", {}, [])]
     while place < len(text):
         token = TOKEN.match(text, place)

@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.machines.diagram import draw_machine
 from dashboard.shared import version_view
-from tests.pages.reading import Element, _Reader, read
+from tests.pages.reading import Element, read, read_text
 
 MACHINE = "/machines/delivery/"
 
@@ -30,13 +30,6 @@ def orders(engine, order):
 
 def counts(drawing: Element) -> dict[str, str]:
     return {part["data-state"]: part.one(class_="count").text for part in drawing.all(class_="state")}
-
-
-def drawn(svg: str) -> Element:
-    reader = _Reader()
-    reader.feed(svg)
-    reader.close()
-    return reader.open[0]
 
 
 def test_a_state_around_others_counts_what_is_in_it_and_a_parallel_one_each_instance_once(as_, orders):
@@ -145,7 +138,7 @@ def test_lines_of_the_top_level_have_the_flow_of_all_they_stand_for(engine, db):
         engine.create("m", id)
         for event in events:
             engine.fire("m", id, event)
-    svg = drawn(draw_machine(version_view.load_version("m", 1, fold="*"), engine.live("m"), None))
+    svg = read_text(draw_machine(version_view.load_version("m", 1, fold="*"), engine.live("m"), None))
     (line,) = svg.all(class_="transition")
     assert line.one(class_="flow").text == "2"
 
