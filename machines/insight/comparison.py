@@ -125,20 +125,23 @@ def find_interval(count: int, whole: int) -> tuple[float, float]:
 
 def _find_medians(chosen: Selection, stays: Counter[str]) -> Mapping[str, Median]:
     """Return the medians of the stays with their intervals. ``stays``: state -> how many."""
-    asked = {state: Z / 2 / math.sqrt(count) for state, count in stays.most_common(MOST_STATES) if count}
+    asked = {state: _list_parts(count) for state, count in stays.most_common(MOST_STATES) if count}
     # One list for all states is read faster than one list for each.
-    parts = sorted({min(1.0, max(0.0, 0.5 + side * half)) for half in asked.values() for side in (-1, 0, 1)})
+    parts = sorted({part for each in asked.values() for part in each})
     if not parts:
         return {}
     found = dict(chosen.ask(f"SELECT source, quantile_disc(waited, {parts}) {STAYS} GROUP BY source"))
     return {
-        state: (
-            stays[state],
-            *(found[state][parts.index(min(1.0, max(0.0, 0.5 + side * half)))] for side in (0, -1, 1)),
-        )
-        for state, half in asked.items()
+        state: (stays[state], *(found[state][parts.index(part)] for part in each))
+        for state, each in asked.items()
         if state in found  # erased meanwhile otherwise
     }
+
+
+def _list_parts(count: int) -> tuple[float, float, float]:
+    """Return where in the order of so many stays their median and the bounds of its interval are."""
+    half = Z / 2 / math.sqrt(count)
+    return 0.5, max(0.0, 0.5 - half), min(1.0, 0.5 + half)
 
 
 def _compare_times(one: Mapping[str, Median], other: Mapping[str, Median]) -> list[Difference]:

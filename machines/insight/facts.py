@@ -25,16 +25,10 @@ class VersionFacts:
     @classmethod
     def of(cls, definition: Mapping[str, Any]) -> VersionFacts:
         found = outline(definition)
-        parents = {state.name: state.parent for state in found.states}
-        own = {state.name: state.tags for state in found.states}
         tags: dict[str, tuple[str, ...]] = {}
         work: dict[str, tuple[str, str]] = {}
         for state in found.states:
-            name: str | None = state.name
-            around: list[str] = []
-            while name is not None:
-                around += own[name]
-                name = parents[name]
+            around = [tag for one in found.lineage(state.name) for tag in one.tags]
             tags[state.name] = tuple(dict.fromkeys(around))
             for invoke in state.invokes:
                 work |= dict.fromkeys((f"{end}{invoke.id}" for end in ENDS), (invoke.queue, invoke.src))

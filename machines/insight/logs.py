@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 from machines.engine.definitions import outline
-from machines.engine.definitions.outline import is_match
 
 from .discovery import read_traces
 from .errors import BadSearch
@@ -66,7 +65,7 @@ class _Replay:
         lists = [*(one.actions for one in taken), *(one.entry + one.exit for one in found.states)]
         own = {name for actions in lists for text in actions for name in SENT.findall(text)}
         own |= {event for one in taken if one.cause != "on" for event in one.events}
-        self._silent = [one for one in self._rules.transitions.values() if not one.events or is_taken(one, own)]
+        self._silent = [one for one in self._rules.transitions.values() if not one.events or any(map(one.takes, own))]
         self._begin = Places(find_ends(found, (found.initial,))) & self.leaves
         self.follow = cache(self._follow)
 
@@ -77,7 +76,7 @@ class _Replay:
             entered, step = self._states[name], (name, "")
             after = self._take(near, [one for one in rules if one.events]) & entered | (near - places) & entered
         else:
-            taken, step = [one for one in rules if is_taken(one, {name})], ("", name)
+            taken, step = [one for one in rules if one.takes(name)], ("", name)
             entered = Places(end for one in taken for end in one.ends) & self.leaves
             after = self._take(near, taken)
         return (after, None) if after else (entered or places, (" | ".join(sorted(places or self._begin)), *step))
@@ -95,7 +94,3 @@ class _Replay:
         while more := self._take(places, self._silent) - places:
             places |= more
         return places
-
-
-def is_taken(rule: Rule, events: Collection[str]) -> bool:
-    return any(is_match(name, event) for name in rule.events for event in events)

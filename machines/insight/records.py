@@ -6,10 +6,10 @@ A state is a configuration as one line of text: of a machine with parallel regio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from machines.engine.limits import FIELD_NAME
+from machines.engine.records import PlainRecord
 
 from .errors import BadSearch
 
@@ -44,14 +44,6 @@ class Search:
         for name, _ in self.where:
             if not FIELD_NAME.fullmatch(name):
                 raise BadSearch(f"{name!r} is no name of a data field")
-
-
-class Answer:
-    __slots__ = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON-able data."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +116,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Paths(Answer):
+class Paths(PlainRecord):
     """``rest``: the instances of the rarer paths, and ``rest_paths`` how many these are; ``leaves``: of a machine with
     regions each state by itself, without times beside others."""
 
@@ -150,7 +142,7 @@ class FunnelStage:
 
 
 @dataclass(frozen=True, slots=True)
-class Funnel(Answer):
+class Funnel(PlainRecord):
     extent: Extent
     within: int | None
     stages: tuple[FunnelStage, ...] = ()
@@ -173,7 +165,7 @@ class Duration:
 
 
 @dataclass(frozen=True, slots=True)
-class Durations(Answer):
+class Durations(PlainRecord):
     """The stays that have ended, by state, the longest in all first."""
 
     extent: Extent
@@ -192,7 +184,7 @@ class Bottleneck:
 
 
 @dataclass(frozen=True, slots=True)
-class Bottlenecks(Answer):
+class Bottlenecks(PlainRecord):
     """States by the time that instances were in them, the most first."""
 
     extent: Extent
@@ -217,7 +209,7 @@ class PersonFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class People(Answer):
+class People(PlainRecord):
     extent: Extent
     by: str
     rows: tuple[PersonFigure, ...] = ()
@@ -236,13 +228,13 @@ class ServiceLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceLevels(Answer):
+class ServiceLevels(PlainRecord):
     extent: Extent
     levels: tuple[ServiceLevel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class InstancePage(Answer):
+class InstancePage(PlainRecord):
     """Instances behind a figure, by id. ``total``: of all pages; ``after``: for the next page, empty on the last."""
 
     total: int
@@ -267,7 +259,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Answer):
+class Comparison(PlainRecord):
     """``states``: share of the instances that were in it, with regions also for each leaf; ``transitions``: share of
     the steps out of the source; ``times``: median of the stay."""
 
@@ -291,7 +283,7 @@ class Deviation:
 
 
 @dataclass(frozen=True, slots=True)
-class Conformance(Answer):
+class Conformance(PlainRecord):
     """``fitting``: instances without a deviation; ``unchecked``: steps whose version is gone, or that lack a
     source."""
 
@@ -302,7 +294,7 @@ class Conformance(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Drift(Answer):
+class Drift(PlainRecord):
     """A quantile of the stay in a state or of the time of a path, or the share of a path or of the steps out of a state
     that lead to another one, in the latest window and in the one before; ``ratio``: 0 where there is none before."""
 

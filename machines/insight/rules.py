@@ -20,6 +20,9 @@ class Rule:
     ends: frozenset[str]
     inside: str | None = ""
 
+    def takes(self, event: str) -> bool:
+        return any(is_match(name, event) for name in self.events)
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -59,7 +62,7 @@ class Rules:
         around = {name for leaf in leaves for name in self.around.get(leaf, ())}
         return {
             id: one for id, one in self.transitions.items()
-            if one.source in around and any(is_match(name, event) for name in one.events)
+            if one.source in around and one.takes(event)
         }  # fmt: skip
 
     def _allows_leaves(self, sources: Sequence[str], targets: Sequence[str], event: str, taken: Sequence[str]) -> bool:

@@ -65,7 +65,8 @@ class Command(BaseCommand):
     def handle(self, *, verb: str, **given: Any) -> None:
         try:
             others: dict[str, Callable[..., None]] = {
-                "discover": self._discover, "export": self._export, "adopt": self._adopt, "conformance": self._hold,
+                "discover": self._discover, "export": self._export, "adopt": self._adopt,
+                "conformance": self._check_log,
             }  # fmt: skip
             answer = others.get(verb, self._answer)
             answer(verb=verb, **given)
@@ -74,14 +75,14 @@ class Command(BaseCommand):
         except Unfit as error:
             raise CommandError(str(error)) from error
         except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"{given['file']}: {error}") from error
+            raise CommandError(f"{given.get('file', verb)}: {error}") from error
 
     def _discover(self, *, file: Path, least: float, **_: Any) -> None:
         found = discover(file.read_text(encoding="utf-8"), file.stem, least=least)
         self.stdout.write(found.text)
         self.stderr.write(f"{found.cases} cases, {found.events} events, {found.kept:.1%} of the steps kept")
 
-    def _hold(self, *, machine: str, number: int | None, file: Path, **_: Any) -> None:
+    def _check_log(self, *, machine: str, number: int | None, file: Path, **_: Any) -> None:
         version = stored_current(machine) if number is None else get_version(machine, number)
         found = check_log(file.read_text(encoding="utf-8"), version.definition, version.number)
         self.stdout.write(
