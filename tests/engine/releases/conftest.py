@@ -15,5 +15,6 @@ def before(tmp_path_factory):
     """A folder with the engine of the release before, the last one whose library has no number."""
     folder = tmp_path_factory.mktemp("release-before")
     with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python has it from 3.11.4 on
+        archive.extractall(folder)
     return folder

@@ -102,7 +102,8 @@ def fetch_djangos_tests(environment: Environment, django: str) -> Path:
     subprocess.run([*command, "-d", folder, f"django=={django}"], check=True, capture_output=True)
     with tarfile.open(folder / f"django-{django}.tar.gz") as source:
         inside = f"django-{django}/tests/tasks/"
-        source.extractall(folder, [one for one in source if one.name.startswith(inside)], filter="data")
+        source.extraction_filter = getattr(tarfile, "data_filter", None)  # Python has it from 3.11.4 on
+        source.extractall(folder, [one for one in source if one.name.startswith(inside)])
     for file in (folder / inside).glob("test_*.py"):
         text = re.sub(r"django\.tasks\.backends\.(dummy|immediate)", "tests.tasks.djangos_backends", file.read_text())
         file.write_text(text)
