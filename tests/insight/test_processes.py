@@ -84,7 +84,7 @@ def begin(redis_url, prefix, tmp_path):
             "SIGNALBOX_HOME": str(tmp_path / host), "DJANGO_SETTINGS_MODULE": "dashboard.settings",
             "SIGNALBOX_INSIGHT": "database:default",
         }  # fmt: skip
-        command = [sys.executable, *arguments]
+        command = [sys.executable, "-u", *arguments]  # what it prints and what it logs come in their order
         return subprocess.Popen(command, cwd=ROOT, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     return run
