@@ -231,6 +231,12 @@ def begin_ends(jobs: Iterable[tuple[int, Any]], steps: Spans, otherwise: str) ->
     return " ".join(["traced", *(each or "-" for each in found)]) if any(found) else otherwise
 
 
+def skip_ends(how: str, count: int) -> str:
+    """Return the argument of ``begin_ends`` for the jobs behind the first ``count``."""
+    first, *contexts = how.split(" ")
+    return " ".join([first, *contexts[count:]])
+
+
 class Delivery(Span):
     """The span of a message that reaches an instance, with the step that it causes there."""
 

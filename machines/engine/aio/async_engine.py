@@ -681,7 +681,7 @@ class AsyncEngine(AsyncCalls):
         return await self._call(Engine.enqueue, machine, src, input, key=key, now=now, **options)
 
     async def enqueue_many(self, items: Iterable[Enqueue | Mapping[str, Any]]) -> list[Job | SignalboxError]:
-        """Put many jobs on queues in one round trip; return, in order, the job or the error of each. A hundred jobs of
+        """Put many jobs on queues in one round trip; return, in order, the job or the error of each. Fifty jobs of
         one partition are enqueued together, or not at all."""
         return await self._call(Engine.enqueue_many, items)
 

@@ -15,7 +15,7 @@ from machines.engine.connection.replies import Status
 from machines.engine.errors import BadInput
 
 from . import records
-from .lifecycle import MAX_TOGETHER, LifecycleMethods
+from .lifecycle import ENQUEUED_TOGETHER, LifecycleMethods
 from .reading import raise_missing
 from .records import Enqueue, Job, JobBatch
 
@@ -98,8 +98,8 @@ class BatchMethods(LifecycleMethods):
     ) -> JobBatch:
         at = arguments.encode_whole("now", now)
         wire: list[tuple[str, str, Words]] = []
-        for start in range(0, len(words), MAX_TOGETHER):
-            part = [word for one in words[start : start + MAX_TOGETHER] for word in one]
+        for start in range(0, len(words), ENQUEUED_TOGETHER):
+            part = [word for one in words[start : start + ENQUEUED_TOGETHER] for word in one]
             wire.append(("sb_batch", root, (at, id, key, len(words), start, callbacks, *part)))
         reply: Any = None
         for first in range(0, len(wire), ON_THE_WAY):

@@ -31,8 +31,10 @@ from .records import Enqueue, EnqueueOptions, Job, Taken
 SWEEP_LIMIT, SWEPT_TOGETHER = 500, 100  # jobs of one queue that one sweep moves, and one call of it
 MAX_RESULT = 64 * 1024  # bytes of JSON
 MAX_TAKEN = 1000  # jobs one call hands out
-MAX_TOGETHER = 50  # jobs that one call enqueues, takes or ends: some ms in which the server does nothing else
+ENQUEUED_TOGETHER = 50  # jobs that one call enqueues: some ms in which the server does nothing else
+MAX_TOGETHER = 100  # jobs that one call takes or ends, which does fewer when some ms are over
 MAX_NOTE = 200  # characters
+MORE = "more"  # why a call took fewer jobs than are ready
 
 Batches = dict[tuple[str, str, str], list[tuple[int, Enqueue, tuple[Any, ...]]]]
 """Root, time and idempotency key -> jobs to enqueue, each with its place."""
@@ -64,7 +66,7 @@ class LifecycleMethods(JobReadMethods):
         return job
 
     def enqueue_many(self, items: Iterable[Enqueue | Mapping[str, Any]]) -> list[Job | SignalboxError]:
-        """Put many jobs on queues in one round trip; return, in order, the job or the error of each. A hundred jobs of
+        """Put many jobs on queues in one round trip; return, in order, the job or the error of each. Fifty jobs of
         one partition are enqueued together, or not at all."""
         results: list[Any] = []
         batches: Batches = {}
@@ -91,7 +93,7 @@ class LifecycleMethods(JobReadMethods):
     def _send_jobs(self, batches: Batches, results: list[Any], traceparent: str = "") -> list[Job | SignalboxError]:
         wire, sent = [], []
         for (root, now, key), batch in batches.items():
-            most = 1 if key else MAX_TOGETHER
+            most = 1 if key else ENQUEUED_TOGETHER
             last = (key, traceparent) if traceparent else (key,) if key else ()
             for start in range(0, len(batch), most):
                 part = batch[start : start + most]
@@ -156,7 +158,7 @@ class LifecycleMethods(JobReadMethods):
                     failed = error  # jobs that are leased already must reach the worker
                     break
                 taken += found
-                if len(found) < wanted:
+                if len(found) < wanted and reply[1] != MORE:
                     taken.emptied.add(number)
                 _note_hint(taken, reply[1])
         if failed is not None and not taken:
@@ -220,29 +222,40 @@ class LifecycleMethods(JobReadMethods):
                 batches.setdefault(require_job(job).root, []).append((index, job, self._encode_result(job, result)))
             except SignalboxError as error:
                 results[index] = error
-        wire, sent, steps = [], [], tracing.Spans()
-        with steps:
+        waiting = []
+        with tracing.Spans() as steps:
             for root, batch in batches.items():
                 for start in range(0, len(batch), MAX_TOGETHER):
                     part = batch[start : start + MAX_TOGETHER]
-                    words = [word for _, job, result in part for word in (job.id, job.token, result)]
                     how = tracing.begin_ends(((index, job) for index, job, _ in part), steps, "short")
-                    wire.append(("sb_complete", root, (at, how, *words)))
-                    sent.append((root, part))
-            answers = self._caller.many(wire)
-            for (_, part), reply in zip(sent, answers, strict=True) if steps else ():
-                failed = _find_error(reply)
-                for number, (index, _, _) in enumerate(part, start=1):
-                    steps.end(index, failed or reply[number])
-        for (root, part), reply in zip(sent, answers, strict=True):
-            ended = self._read_completed(part, reply)
-            for (index, _, _), outcome in zip(part, ended, strict=True):
-                results[index] = outcome
-            if not isinstance(reply, Exception) and any(
-                replies.has_messages(each) for each in reply[1:] if not isinstance(each, str)
-            ):
-                self._deliver(root, now)
+                    waiting.append((root, part, how))
+            senders = self._send_ends(at, waiting, results, steps)
+        for root in senders:
+            self._deliver(root, now)
         return results
+
+    def _send_ends(
+        self, at: str, waiting: list[tuple[str, list[tuple[int, Job, str]], str]], results: list[Any], steps: Any
+    ) -> set[str]:
+        """Send the ends of jobs, in further calls those that a call left; return where messages were sent."""
+        senders = set()
+        while waiting:
+            sent, waiting = waiting, []
+            wire = [
+                ("sb_complete", root, (at, how, *(word for _, job, text in part for word in (job.id, job.token, text))))
+                for root, part, how in sent
+            ]
+            for (root, part, how), reply in zip(sent, self._caller.many(wire), strict=True):
+                failed, ended = _find_error(reply), self._read_completed(part, reply)
+                for number, ((index, _, _), outcome) in enumerate(zip(part, ended, strict=False), start=1):
+                    results[index] = outcome
+                    if steps:
+                        steps.end(index, failed or reply[number])
+                if left := part[len(ended) :]:
+                    waiting.append((root, left, tracing.skip_ends(how, len(ended))))
+                if failed is None and any(map(replies.has_messages, reply[1:])):
+                    senders.add(root)
+        return senders
 
     def _encode_result(self, job: Job, result: Any) -> str:
         if result is None:
@@ -256,7 +269,7 @@ class LifecycleMethods(JobReadMethods):
             return [failed for _ in part]
         found: list[Outcome | SignalboxError | None] = []
         outcomes: dict[str, Outcome | None] = {"": None}  # most jobs of a call have the same
-        for (_, job, _), each in zip(part, reply[1:], strict=True):
+        for (_, job, _), each in zip(part, reply[1:], strict=False):
             if isinstance(each, str):
                 if each not in outcomes:
                     outcomes[each] = Outcome(each.split())
@@ -423,7 +436,7 @@ def _note_hint(taken: Taken, hint: Any) -> None:
     if word.isdigit():
         taken.hint = "rate"
         taken.wait = int(word) if taken.wait is None else min(taken.wait, int(word))
-    elif word and not taken.hint:
+    elif word != MORE and not taken.hint:
         taken.hint = word
 
 

@@ -4,9 +4,11 @@ import re
 
 import pytest
 
+from machines.engine import LeaseLost, tracing
 from machines.engine.connection import library
 from machines.engine.transfer.exporting import Export
 from tests.engine.builders import NOW, errand
+from tests.engine.test_tracing import Spans
 
 COUNT = 60
 DESK = {
@@ -77,11 +79,43 @@ def test_an_export_has_every_instance(desks, tmp_path):
     assert (export.instances, calls > COUNT) == (COUNT, True)
 
 
-def test_one_sweep_takes_every_expired_lease_back(hurried):
-    hurried.publish(errand())
+def start_errands(engine):
+    engine.publish(errand())
     for number in range(COUNT):
-        hurried.create("errand", f"e{number}", now=NOW)
-        hurried.fire("errand", f"e{number}", "start", now=NOW)
+        engine.create("errand", f"e{number}", now=NOW)
+        engine.fire("errand", f"e{number}", "start", now=NOW)
+
+
+def test_a_take_goes_on_in_the_same_order_and_does_not_call_the_queue_empty(hurried):
+    start_errands(hurried)
+    first, calls = count_calls(hurried, lambda: hurried.take("errand", "work", "w", count=40, now=NOW))
+    assert ([job.instance for job in first], first.hint, first.emptied) == ([f"e{n}" for n in range(40)], "", set())
+    assert calls == 3  # sixteen jobs each
+    rest = hurried.take("errand", "work", "w", count=COUNT, now=NOW)
+    assert ([job.instance for job in rest], rest.hint, rest.emptied) == ([f"e{n}" for n in range(40, COUNT)], "", {0})
+
+
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_each_job_is_completed_once_and_answers_are_in_order(hurried, monkeypatch, is_traced):
+    start_errands(hurried)
+    jobs = hurried.take("errand", "work", "w", count=COUNT, now=NOW)
+    hurried.withdraw("errand", jobs[20], actor="ann", reason="test")
+    spans = Spans()
+    if is_traced:
+        monkeypatch.setattr(tracing, "_tracer", spans.tracer)
+    ended, calls = count_calls(
+        hurried, lambda: hurried.complete_many([(job, None) for job in [*jobs, jobs[0]]], now=NOW)
+    )
+    assert calls == 4
+    assert [place for place, one in enumerate(ended) if isinstance(one, LeaseLost)] == [20, COUNT]
+    assert [bool(one.transitions) for one in ended if not isinstance(one, LeaseLost)] == [True] * (COUNT - 1)
+    assert {hurried.get("errand", job.instance).revision for job in jobs} == {3}
+    named = [span.attributes["signalbox.instance"] for span in spans.read()]
+    assert named == ([job.instance for job in [*jobs, jobs[0]]] if is_traced else [])
+
+
+def test_one_sweep_takes_every_expired_lease_back(hurried):
+    start_errands(hurried)
     assert len(hurried.take("errand", "work", "w", count=COUNT, lease=1000, now=NOW)) == COUNT
     found, calls = count_calls(hurried, lambda: hurried.sweep("errand", now=NOW + 60_000))
     assert (found, calls > COUNT) == (COUNT, True)

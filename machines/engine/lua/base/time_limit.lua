@@ -22,10 +22,10 @@ function time_limit.measure()
     return function() return (seconds() - began) * 1000 end
 end
 
--- Answers a function that tells whether the time of a slice has passed since.
-function time_limit.start()
-    local began = seconds()
-    return function() return (seconds() - began) * 1000 > SLICE_MS end
+-- Answers a function that tells whether the time of a slice, or of some `slices`, has passed since.
+function time_limit.start(slices)
+    local began, most = seconds(), SLICE_MS * (slices or 1)
+    return function() return (seconds() - began) * 1000 > most end
 end
 
 return time_limit

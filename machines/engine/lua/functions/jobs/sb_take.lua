@@ -1,5 +1,5 @@
 -- needs: arguments, due_times, group_limits, held_jobs, instances, jobs, json, keys, pulse, queue_bells, queue_counters
--- needs: queue_limits, ready_order, replies
+-- needs: queue_limits, ready_order, replies, time_limit
 -- sb_take: leases up to `count` ready jobs of a queue to a worker: pop, lease, token and attempt in one call.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = that of each job) · 5 now (ms, or '') · 6 nonce,
@@ -7,11 +7,12 @@
 --          <root>:q:<queue>:bell
 -- Returns: {OK, hint, now, job, {field, value, ... of the job as they were before}, token (it begins with the attempt), ms
 --          the lease ends, definition of its instance, that instance's data (JSON), job, ...}; the last two are '' for a job
---          without an instance. The hint says why there are fewer than `count`: '' there are no more, 'paused', 'busy' (as
---          many are leased as may be) or the ms until the rate allows one more · {BADARG, why}
+--          without an instance. The hint says why there are fewer than `count`: '' there are no more, 'more' some ms were
+--          over, 'paused', 'busy' (as many are leased as may be) or the ms until the rate allows one more · {BADARG, why}
 -- Notifies: <root>:pulse when anything was taken
 -- Cost:    O(count * log(queue))
 local MAX_COUNT, WAKE = 1000, 100
+local LOOK, SLICES = 16, 2 -- jobs between two looks at the clock; time of a call
 local LEASE = jobs.DEFAULT.lease
 local call, pcall_redis = redis.call, redis.pcall
 
@@ -67,6 +68,14 @@ local function admit(root, queue, job, row, taking)
     return false
 end
 
+-- Puts the popped jobs from this place on back where they were.
+local function put_back(root, queue, popped, first)
+    local flat = {}
+    for i = first, #popped, 2 do flat[i - first + 1], flat[i - first + 2] = popped[i + 1], popped[i] end
+    call('ZADD', keys.ready(root, queue), unpack(flat))
+    popped.last, popped.is_cut = tonumber(popped[first - 1]), true
+end
+
 -- Jobs of one call mostly became ready and end their leases together: what is worked out from a time is kept for the next.
 local function lease_popped(root, queue, popped, taking)
     local now, plain_end = taking.now, taking.now + (taking.lease or LEASE)
@@ -74,6 +83,10 @@ local function lease_popped(root, queue, popped, taking)
     local reply, leased, waits, at, held, first = { replies.OK, '', now }, {}, {}, 3, 0, math.huge
     local last_ready, bucket, has_group
     for i = 1, #popped, 2 do
+        if i > 1 and i % (2 * LOOK) == 1 and taking.is_over() then
+            put_back(root, queue, popped, i)
+            break
+        end
         local job = popped[i]
         local key = keys.job(root, job)
         local flat = pcall_redis('HGETALL', key)
@@ -128,7 +141,7 @@ end
 return function(KEYS, ARGV)
     local root, queue, worker, count = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
     check_arguments(queue, worker, ARGV[3], ARGV[4] or '')
-    local taking = { worker = worker, lease = tonumber(ARGV[4] or ''), nonce = ARGV[6] or '' }
+    local taking = { worker = worker, lease = tonumber(ARGV[4] or ''), nonce = ARGV[6] or '', is_over = time_limit.start(SLICES) }
     local now, clock = arguments.need_now(ARGV[5])
     taking.now, taking.stamp = now, json.number(now)
     if taking.nonce == '' then
@@ -159,9 +172,11 @@ return function(KEYS, ARGV)
         return { replies.OK, find_hint(root, queue, nil, taking) or '', now }
     end
     local reply, taken, has_group = lease_popped(root, queue, popped, taking)
-    ready_order.note_taken(root, queue, popped.last, #popped < 2 * count, has_group)
+    ready_order.note_taken(root, queue, popped.last, not popped.is_cut and #popped < 2 * count, has_group)
     if rules and taken > 0 then queue_limits.count_taken(rules, root, queue, taken, now) end
-    if taken < asked then
+    if popped.is_cut then
+        reply[2] = 'more'
+    elseif taken < asked then
         if #popped < 2 * count then why = nil end
         reply[2] = find_hint(root, queue, why, taking) or ''
         if why == 'busy' then jobs.request_bell(root, queue) end
