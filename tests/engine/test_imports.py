@@ -3,12 +3,17 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.engine.builders import ROOT
 
 
+@pytest.mark.faults
 def test_it_loads_where_django_and_channels_are_missing():
     code = """
 import sys
+
+import pytest
 class Missing:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in ("django", "channels", "dashboard", "yaml", "graphviz"):

@@ -28,23 +28,27 @@ def long(guards: int) -> str:
     return json.dumps({"id": "m", "initial": "S0", "context": {"a": 0}, "states": states})
 
 
-@pytest.fixture
-def pool() -> Iterator[Pool]:
+def make_pool() -> Iterator[Pool]:
     made = Pool(1, waiting=1, max_wait=0.05)
     yield made
     made.end()
 
 
+pool = pytest.fixture(make_pool)
+used_pool = pytest.fixture(make_pool, scope="module")
+"""For a test that does not mind what its helper did before."""
+
+
 @pytest.mark.parametrize("text", ["id: door\nstates: {}", "{", '{"a": "\ud800"}', "\0", b"\xff", json.dumps(DOOR)])
-def test_a_text_is_read_there_as_it_is_here(pool, text):
-    done = pool.run("read", text, who="7", cpu=CPU, format="guess")
+def test_a_text_is_read_there_as_it_is_here(used_pool, text):
+    done = used_pool.run("read", text, who="7", cpu=CPU, format="guess")
     assert offload.read_submission(done) == submissions.read(text)
 
 
-def test_a_definition_is_checked_and_drawn_there_as_it_is_here(pool):
+def test_a_definition_is_checked_and_drawn_there_as_it_is_here(used_pool):
     text = json.dumps(DOOR)
-    assert offload.read_submission(pool.run("check", text, who="7", cpu=CPU)).errors == []
-    assert pool.run("draw", text, who="7", cpu=CPU).answer == diagrams.draw(outline(DOOR))
+    assert offload.read_submission(used_pool.run("check", text, who="7", cpu=CPU)).errors == []
+    assert used_pool.run("draw", text, who="7", cpu=CPU).answer == diagrams.draw(outline(DOOR))
 
 
 def test_what_can_do_without_waits_for_no_helper_and_no_turn(pool):
@@ -67,6 +71,7 @@ def test_the_first_diagram_of_a_helper_is_not_charged_for_loading_what_draws(poo
     assert done.cpu < (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") / 4  # of all that the process took
 
 
+@pytest.mark.faults
 def test_what_takes_longer_than_it_may_is_ended_and_the_next_gets_another_helper(pool):
     with pytest.raises(Overrun) as caught:
         pool.run("check", long(400), who="7", cpu=0.1)
@@ -75,6 +80,7 @@ def test_what_takes_longer_than_it_may_is_ended_and_the_next_gets_another_helper
     assert done.answer["findings"] == []
 
 
+@pytest.mark.faults
 def test_what_takes_more_memory_than_it_may_is_ended(pool):
     text = json.dumps({"id": "m", "initial": "S0", "states": {"S0": {}}, "meta": [[]] * 200_000})
     with pool.helper() as held:
@@ -86,13 +92,13 @@ def test_what_takes_more_memory_than_it_may_is_ended(pool):
     small.end()
 
 
-def test_one_person_has_one_thing_under_way(pool):
-    with pool.turn("7"):
+def test_one_person_has_one_thing_under_way(used_pool):
+    with used_pool.turn("7"):
         with pytest.raises(AtOnce) as caught:
-            pool.run("check", "{}", who="7", cpu=CPU)
+            used_pool.run("check", "{}", who="7", cpu=CPU)
         assert caught.value.facts()["retry_after"] == 1
-        assert pool.run("check", json.dumps(DOOR), who="8", cpu=CPU).answer["findings"] == []
-    pool.run("check", "{}", who="7", cpu=CPU)
+        assert used_pool.run("check", json.dumps(DOOR), who="8", cpu=CPU).answer["findings"] == []
+    used_pool.run("check", "{}", who="7", cpu=CPU)
 
 
 def test_one_more_of_a_person_waits_for_the_one_before_and_no_third():
@@ -114,11 +120,11 @@ def test_one_more_of_a_person_waits_for_the_one_before_and_no_third():
     assert order == ["first", "second"]
 
 
-def test_when_all_helpers_are_busy_few_wait_and_not_for_long(pool):
+def test_when_all_helpers_are_busy_few_wait_and_not_for_long(used_pool):
     started, over = threading.Event(), []
 
     def occupy() -> None:
-        with pool.helper():
+        with used_pool.helper():
             started.set()
             release.wait(60)
 
@@ -128,14 +134,15 @@ def test_when_all_helpers_are_busy_few_wait_and_not_for_long(pool):
     started.wait(60)
     for who in ("7", "8"):
         with pytest.raises(NoHelper) as caught:
-            pool.run("check", "{}", who=who, cpu=CPU)
+            used_pool.run("check", "{}", who=who, cpu=CPU)
         over.append(caught.value.facts()["retry_after"])
     release.set()
     thread.join()
     assert over == [5, 5]
-    pool.run("check", "{}", who="7", cpu=CPU)
+    used_pool.run("check", "{}", who="7", cpu=CPU)
 
 
+@pytest.mark.faults
 def test_a_helper_that_somebody_ended_is_replaced(pool):
     pool.run("check", "{}", who="7", cpu=CPU)
     with pool.helper() as held:
@@ -144,10 +151,10 @@ def test_a_helper_that_somebody_ended_is_replaced(pool):
     assert pool.run("check", json.dumps(DOOR), who="7", cpu=CPU).answer["findings"] == []
 
 
-def test_a_task_that_fails_says_so_and_the_helper_goes_on(pool):
+def test_a_task_that_fails_says_so_and_the_helper_goes_on(used_pool):
     with pytest.raises(RuntimeError, match="JSONDecodeError"):
-        pool.run("check", "{", who="7", cpu=CPU)
-    pool.run("check", "{}", who="7", cpu=CPU)
+        used_pool.run("check", "{", who="7", cpu=CPU)
+    used_pool.run("check", "{}", who="7", cpu=CPU)
 
 
 def test_a_helper_knows_no_secret_of_the_site(pool, monkeypatch):
@@ -159,6 +166,7 @@ def test_a_helper_knows_no_secret_of_the_site(pool, monkeypatch):
     assert b"secret" not in environment
 
 
+@pytest.mark.faults
 def test_a_helper_ends_with_whoever_started_it():
     made = Helper()
     made._link.close()
@@ -171,8 +179,8 @@ def test_none_can_be_started_is_an_error_in_words(pool, monkeypatch):
         pool.run("check", "{}", who="7", cpu=CPU)
 
 
-def test_limits_of_a_helper_are_set(pool):
-    with pool.helper() as held:
+def test_limits_of_a_helper_are_set(used_pool):
+    with used_pool.helper() as held:
         limits = Path(f"/proc/{held.process.pid}/limits").read_text()
     assert str(offload.MEMORY) in limits
     assert set(offload.TASKS) == {"check", "compare", "draw", "locate", "read", "study"}

@@ -83,6 +83,7 @@ def test_without_redis_a_block_goes_on_to_its_end_and_loses_nothing_then(own_ser
     client.close()
 
 
+@pytest.mark.faults
 def test_threads_and_processes_that_race_get_each_number_once_and_each_in_order(engine, prefix, redis_url):
     command = [sys.executable, "-c", RACER, redis_url, prefix]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

@@ -51,6 +51,7 @@ def foreign(engine, prefix):
         engine.client.delete(key)
 
 
+@pytest.mark.faults
 def test_threads_and_processes_that_race_lose_no_increment(engine, redis_url, prefix, foreign):
     records = Records(engine.client, "race", prefix=prefix)
     pipe = subprocess.PIPE

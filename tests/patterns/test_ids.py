@@ -269,6 +269,7 @@ def test_a_server_that_lacks_its_last_writes_keeps_clear_of_all_it_can_have_give
     assert len(set(made)) == len(made)
 
 
+@pytest.mark.faults
 def test_threads_and_processes_that_race_make_each_id_once_and_each_in_order(engine, prefix, racer):
     ids = Snowflakes(engine.client, "race", prefix=prefix, lease=0.1)
     racers = [racer(0.1) for _ in range(2)]
@@ -282,6 +283,7 @@ def test_threads_and_processes_that_race_make_each_id_once_and_each_in_order(eng
     assert len(set(everything)) == len(everything) == 412_002
 
 
+@pytest.mark.faults
 def test_a_process_that_was_stopped_goes_on_in_a_range_of_its_own(engine, prefix, racer):
     process, made = racer(0.2)
     node = decode(made[0]).node

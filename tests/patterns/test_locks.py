@@ -91,6 +91,7 @@ def wait_for(condition, seconds=60.0):
     return found
 
 
+@pytest.mark.faults
 def test_threads_and_processes_that_race_take_turns_and_each_gets_a_larger_fence(locks, program, tmp_path):
     path = tmp_path / "counter"
     path.write_text("0")
@@ -115,6 +116,7 @@ def test_threads_and_processes_that_race_take_turns_and_each_gets_a_larger_fence
     assert [fence for _, fence in fences] == sorted(fence for _, fence in fences)  # in the order they held it
 
 
+@pytest.mark.faults
 def test_a_holder_that_was_killed_is_followed_within_its_time(locks, program, tmp_path):
     path = tmp_path / "account.sqlite3"
     process = program(LATE, path)
@@ -127,6 +129,7 @@ def test_a_holder_that_was_killed_is_followed_within_its_time(locks, program, tm
         assert held.fence > fence
 
 
+@pytest.mark.faults
 def test_a_holder_that_was_stopped_knows_it_lost_and_the_resource_refuses_its_late_write(locks, program, tmp_path):
     path = tmp_path / "account.sqlite3"
     with sqlite3.connect(path) as sql:

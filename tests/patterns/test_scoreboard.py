@@ -196,6 +196,7 @@ def test_a_score_never_leaves_what_is_exact_and_a_refusal_changes_nothing(make, 
     assert fading.add("ann", 2**52 - 1, now=NOW + 60_000).score == pytest.approx(2.0**53)
 
 
+@pytest.mark.faults
 def test_threads_and_processes_that_race_lose_no_point(make, redis_url, prefix):
     board = make("race")
     board.top()  # the library is there before anyone begins

@@ -117,6 +117,7 @@ def test_pytest_collects_the_scenarios_of_an_app(pytester, monkeypatch):
     assert "history, oldest first:" in text
 
 
+@pytest.mark.faults
 def test_pytest_collects_beside_named_definitions_and_named_files(pytester, monkeypatch):
     write(pytester.path, {"m/order.json": json.dumps(ORDER), "m/tests/order.yaml": GOOD, "else/a.yaml": GOOD})
     write(pytester.path, {"pytest.ini": "[pytest]\nsignalbox_definitions = m\n"})

@@ -113,6 +113,7 @@ def test_coverage_is_stored_for_the_definition_that_was_tested(folder, redis_url
     assert StoredCoverage.find("order", "other") is None
 
 
+@pytest.mark.faults
 @pytest.mark.redis
 def test_pytest_writes_what_fixture_and_scenarios_covered_over_processes(pytester, monkeypatch, redis_url):
     write(pytester.path, {"m/order.json": json.dumps(ORDER), "m/ledger.json": json.dumps(LEDGER)})

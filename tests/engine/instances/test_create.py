@@ -72,6 +72,7 @@ def test_of_callers_with_one_id_one_wins(engine):
     assert engine.counts("door") == {"Shut": 1, "Open": 0}
 
 
+@pytest.mark.faults
 def test_in_different_processes_too(engine, redis_url):
     publish(engine, door())
     calls = [("create", ["door", f"id {n}"], {}) for n in range(40)]

@@ -255,6 +255,7 @@ def test_two_callers_with_one_version_cannot_both_win(engine):
     assert engine.get("door", "x").revision == 2
 
 
+@pytest.mark.faults
 def test_nor_in_different_processes(engine, redis_url):
     started(engine, counter(), data={"n": -100})
     calls = [("fire", ["counter", "x", "add"], {"expect": version}) for version in range(1, 41)]

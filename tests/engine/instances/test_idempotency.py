@@ -109,6 +109,7 @@ def test_work_is_enqueued_once(engine):
     assert engine.queues("errand")["work"]["ready"] == 1
 
 
+@pytest.mark.faults
 def test_any_number_of_callers_make_one_step(engine, redis_url):
     started(engine, counter())
     results = in_threads([lambda: engine.fire("counter", "x", "add", key="k")] * 8)

@@ -128,6 +128,7 @@ def test_leaving_the_state_withdraws_the_job_wherever_it_is(engine):
         assert places(engine) == {}
 
 
+@pytest.mark.faults
 def test_workers_in_other_processes_take_each_job_once(engine, redis_url):
     busy(engine, *(f"i{n}" for n in range(30)))
     in_processes(engine, redis_url, [("take", ["errand", "work", "w"], {"count": 3})] * 10)

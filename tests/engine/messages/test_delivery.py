@@ -59,6 +59,7 @@ def test_answers_lost_on_the_way_make_no_second_delivery(redis_url, pair):
     relay.close()
 
 
+@pytest.mark.faults
 def test_processes_that_deliver_at_once_apply_each_message_once_and_in_order(pair, redis_url):
     for n in range(30):
         post(pair, "xy"[n % 2], n)

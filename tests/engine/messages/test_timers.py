@@ -105,6 +105,7 @@ def test_what_came_due_during_an_outage_fires_once_afterwards(engine):
     assert len(engine.history("lamp", "x")) == 2
 
 
+@pytest.mark.faults
 def test_processes_that_tick_at_once_fire_each_timer_exactly_once(engine, redis_url):
     states = {"A": {"entry": {"set": {"n": "n + 1"}}, "after": {"1s": {"target": "A", "reenter": True}}}}
     publish(engine, machine("clock", states, context={"n": 0}), *(f"i{number}" for number in range(150)))

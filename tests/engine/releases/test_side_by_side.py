@@ -49,6 +49,7 @@ def loads(client):
     return found.get("calls", 0) - found.get("failed_calls", 0)
 
 
+@pytest.mark.faults
 def test_a_program_of_the_release_before_gets_the_same_answers_of_this_library(before, own_server, own_engine):
     own = Process("contract.py", before, own_server.url, "old:").finish()
     assert (len(own) > 35, loads(own_engine.client)) == (True, 1)

@@ -89,7 +89,13 @@ class Place:
         return {name.removeprefix("cmdstat_") for name in self.owner.info("commandstats")}
 
 
-@pytest.fixture(scope="module", params=["", "redis"], ids=["valkey", "redis 7.0"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("", id="valkey"),
+        pytest.param("redis", id="redis 7.0", marks=pytest.mark.second_redis),
+    ],
+)
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     with Server(tmp_path_factory.mktemp("acl"), program=program(request.param), persistent=False) as server:
         made = Place(server)
@@ -410,6 +416,7 @@ async def test_the_live_view_hears_each_step_with_its_line(place: Place, as_acco
     assert {text for text in place.denied() if "config|" not in text} == set()
 
 
+@pytest.mark.faults
 def test_a_worker_works_and_waits_with_its_line(place: Place, as_account, tmp_path: Path) -> None:
     engine = as_account("worker")
     engine.publish(builders.errand(src="quick"))

@@ -181,6 +181,7 @@ def test_the_site_says_which_command_to_run_and_goes_on_after_it(
     assert visitor.get("/machines/door/", headers={"Accept": "text/html"}).status_code == 200
 
 
+@pytest.mark.faults
 @STATES
 def test_a_worker_says_which_command_to_run_and_goes_on_after_it(
     place: Place, as_account, without, there, tmp_path: Path, capsys
