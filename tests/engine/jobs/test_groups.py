@@ -45,6 +45,17 @@ def test_a_group_does_not_wait_for_the_jobs_of_another(yard):
     assert [job.input for job in found if job.group == "a"] == [10, 11, 12, 13, 14], "its own jobs keep their order"
 
 
+def test_of_groups_with_one_job_each_the_newest_does_not_go_first(yard):
+    for number in range(40):
+        put(yard, f"g{number}", 1)
+    order = []
+    for number in range(40, 240):
+        order += [int(job.group[1:]) for job in take(yard, 1)]
+        put(yard, f"g{number}", 1)
+    late = [place - number for place, number in enumerate(order)]
+    assert max(map(abs, late)) < 40, "none waits for more than those that were there before it"
+
+
 def test_groups_share_by_their_weights(yard):
     put(yard, "g", 300, weight=3)
     put(yard, "s", 300)

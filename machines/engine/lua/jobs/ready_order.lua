@@ -2,8 +2,9 @@
 -- The order of the ready jobs of a queue: by priority, then fair among groups, then by age. The score of a ready job is the
 -- band of its priority plus its turn. In a queue without groups a job's turn is its number. Where a queue has groups, the
 -- jobs of each lie STRIDE / weight turns apart, beginning at the first ready job: so groups share the queue by their
--- weights, however many jobs one of them has (start-time fair queueing). Jobs without a group are then one group. Held jobs
--- come behind all of them (group_limits.lua).
+-- weights, however many jobs one of them has (start-time fair queueing). A group that comes behind a job that was taken is
+-- behind all of that turn, so that groups of one job each are taken by age. Jobs without a group are then one group. Held
+-- jobs come behind all of them (group_limits.lua).
 -- <root>:q:<queue>:turns holds the next turn of each group that is ahead of the first ready job; of others nothing is kept.
 local ready_order = {}
 
@@ -18,9 +19,9 @@ local floor = math.floor
 ready_order.PRIORITY, ready_order.LOWEST, ready_order.BAND = PRIORITY, LOWEST, BAND
 ready_order.MIN_WEIGHT, ready_order.MAX_WEIGHT = 0.1, 10
 
--- Sorted sets of ready jobs that have jobs of groups, and those with jobs of a priority of their own: how many were taken of
--- these, and the priority that comes next in place of a higher one. Lost when the server restarts; the next such job brings
--- it back.
+-- Sorted sets of ready jobs that have jobs of groups: the score of the last job that was taken; and those with jobs of a
+-- priority of their own: how many were taken of these, and the priority that comes next in place of a higher one. Lost when
+-- the server restarts; the next such job brings it back.
 local with_groups, with_priorities, with_priorities_count = {}, {}, 0
 
 -- Answers why a text cannot be a group, or nil.
@@ -53,12 +54,12 @@ end
 -- Answers the turn of a job that is new among the ready ones, and moves the next turn of its group on. `most`: how many jobs
 -- of its group are ready with it, where the rest of them is held.
 local function give_turn(root, queue, ready, job, spec, band, most)
-    with_groups[ready] = true
+    with_groups[ready] = with_groups[ready] or 0
     local turns, group = keys.turns(root, queue), name_group(spec.priority, spec.group)
     local first, turn, stride = find_first_turn(ready, band), parse_number(job), STRIDE / (tonumber(spec.weight) or 1)
     if first then
         local ahead = redis.call('ZSCORE', turns, group)
-        turn = math.max(first, ahead and tonumber(ahead) - band or 0)
+        turn = math.max(first, math.min(first, with_groups[ready] - band) + 1, ahead and tonumber(ahead) - band or 0)
         if most then turn = math.min(turn, first + most * stride) end
     end
     redis.call('ZADD', turns, band + turn + stride, group)
@@ -117,7 +118,7 @@ function ready_order.note_taken(root, queue, score, emptied, has_group)
         with_groups[ready] = nil
         redis.pcall('DEL', keys.turns(root, queue))
     else
-        with_groups[ready] = true
+        with_groups[ready] = score
         redis.pcall('ZREMRANGEBYSCORE', keys.turns(root, queue), floor(score / BAND) * BAND, score)
     end
 end
