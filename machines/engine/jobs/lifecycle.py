@@ -105,12 +105,12 @@ class LifecycleMethods(JobReadMethods):
         return results
 
     def _choose_job_partition(self, call: Enqueue) -> Partition:
-        """Return the partition of a new job: by its unique key, its instance key, its idempotency key or its group,
+        """Return the partition of a new job: by its unique key, its instance key, its group or its idempotency key,
         else any."""
         partitions = self._catalog.partitions(call.machine)
         if len(partitions) == 1:
             return partitions[0]
-        near = call.unique or call.instance_key or call.key or call.group
+        near = call.unique or call.instance_key or call.group or call.key
         return self._catalog.partition(call.machine, near) if near else secrets.choice(partitions)
 
     def _read_enqueued(

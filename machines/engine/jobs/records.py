@@ -137,7 +137,7 @@ class EnqueueOptions(TypedDict, total=False):
     ``priority`` 0 to 9, 9 first; ``delay``, ``backoff``, ``lease``, ``timeout`` in ms. ``unique``: a key that has an
     open job on this queue returns that job, and nothing is added; with ``debounce`` (ms, in place of ``delay``), a job
     that no worker has taken becomes this one and waits anew, and beside any other a job is added. It is
-    stored on the partition of ``unique``, else of ``instance_key``, else of the idempotency key, else of ``group``,
+    stored on the partition of ``unique``, else of ``instance_key``, else of ``group``, else of the idempotency key,
     else on any. ``stop``: kinds of exceptions that are not retried. Jobs of one priority share the queue fairly by
     ``group`` (a tenant, an account), by the ``weight`` of each, 0.1 to 10.
     """

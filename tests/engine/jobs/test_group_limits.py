@@ -205,6 +205,8 @@ def test_on_several_partitions_a_group_of_plain_jobs_is_exact(redis_url, prefix)
     publish(engine, door(queues={"work": {"groups": {"concurrency": 2}}}))
     for group in ("a", "b", "c", "d"):
         put(engine, group, 9)
+        for number in range(9):
+            put(engine, group, key=f"{group}{number}")
     found = take(engine, count=50)
     assert sorted(read_groups(found)) == list("aabbccdd")
     engine.client.close()
