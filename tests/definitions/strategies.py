@@ -110,7 +110,7 @@ GUARDS = [
     "n < 3",
     "event.token == name and not In('A')",
     "len(tags) in [1, 2] or now > n",
-    "instance.version % 2",
+    "instance.revision % 2",
 ]
 ACTIONS = [
     {"set": {"n": "n + 1", "name": "event.token or random_token(6)"}},

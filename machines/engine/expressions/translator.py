@@ -34,7 +34,7 @@ ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Mod: "%",
     ast.Pow: "**",
 }
-INSTANCE_FACTS = ("id", "machine", "version", "state", "parent")
+INSTANCE_FACTS = ("id", "machine", "revision", "state", "parent")
 TRIGGER_FACTS = ("name", "type", "sendid", "origin", "origintype", "invokeid")
 CONSTRUCTS: dict[type[ast.AST], str] = {
     ast.Lambda: "a lambda",

@@ -269,7 +269,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Preview(InStates):
-    """What a repair would do to an instance at revision ``version``; nothing was done.
+    """What a repair would do to an instance at ``revision``; nothing was done.
 
     ``changes``: data field -> its new value, None where it would be unset. ``withdrawn``: jobs that would be withdrawn,
     ``{"id", "src", "queue", "place", "invoke"}``; ``added``: jobs that would be enqueued, ``{"src", "queue", "invoke",

@@ -93,8 +93,9 @@ def test_in_names_a_state():
 
 
 def test_facts_of_the_instance_are_known():
-    assert found(with_guard("instance.id and instance.machine and instance.version and instance.state")) == []
+    assert found(with_guard("instance.id and instance.machine and instance.revision and instance.state")) == []
     assert "SB121" in found(with_guard("instance.data"))[0]
+    assert 'did you mean "revision"?' in found(with_guard("instance.version > 1"))[0]
 
 
 def test_functions_come_with_the_nearest_one():

@@ -13,7 +13,7 @@ BEFORE = "{\nname = 'flow',\n"
 WRITE = """{
 name = 'trace',
 when = 'step.moved',
-source = 'call("HSET", ${step.program.root .. ":trace"}, id, version .. " " .. ${given.event})',
+source = 'call("HSET", ${step.program.root .. ":trace"}, id, revision .. " " .. ${given.event})',
 undo = function(step, id) call('HDEL', step.program.root .. ':trace', id) end,
 },
 """

@@ -274,9 +274,19 @@ def test_without_expect_no_step_of_any_process_is_lost(engine, redis_url):
 
 
 def test_fields_of_the_instance_can_be_read_by_guards(engine):
-    guard = "instance.id == 'x' and instance.machine == 'm' and instance.version == 1 and instance.state == 'A'"
+    guard = "instance.id == 'x' and instance.machine == 'm' and instance.revision == 1 and instance.state == 'A'"
     started(engine, machine("m", {"A": {"on": {"go": {"guard": guard, "target": "B"}}}, "B": {}}))
     assert engine.fire("m", "x", "go").state == "B"
+
+
+def test_a_program_of_an_earlier_release_has_the_revision_as_version(engine):
+    states = {"A": {"on": {"go": {"guard": "instance.revision == 1", "target": "B"}}}, "B": {}}
+    engine.publish(machine("m", states))
+    definition = engine.keys.partition("m").definition(1)
+    program = engine.client.hget(definition, "program")
+    engine.client.hset(definition, "program", program.replace('"revision"', '"version"'))
+    engine.create("m", "x")
+    assert ('"revision"' in program, engine.fire("m", "x", "go").state) == (True, "B")
 
 
 def test_a_field_that_is_unset_reads_as_none_and_is_gone(engine):

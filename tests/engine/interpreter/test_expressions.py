@@ -68,7 +68,7 @@ VALUES = {
     "event.u[2]": "😀", "event.u[4]": None, "event.t[0]": "t", "event.t[-9]": None, "event.e[0]": None,
     "event.missing": None,
     # names
-    "now": SECOND, "instance.id": "x", "instance.version": 1, "instance.state": "A", "In('A')": True,
+    "now": SECOND, "instance.id": "x", "instance.revision": 1, "instance.state": "A", "In('A')": True,
     "In('B')": False,
     # functions
     "len(event.u)": 4, "len(event.l)": 3, "len(event.o)": 3, "len(event.e)": 0, "len({})": 0,

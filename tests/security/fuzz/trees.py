@@ -44,7 +44,7 @@ GIVES = {
     ],
 }  # fmt: skip
 NUMBERS = ["0", "1", "-1", "2", "0.5", "16", "64", "9999", "10000", "10001", "65536", "1e308", "-1e308", "2.0**53",
-           "9007199254740991", "2.0**60", "1/3", "n", "now", "event.n", "instance.version"]  # fmt: skip
+           "9007199254740991", "2.0**60", "1/3", "n", "now", "event.n", "instance.revision"]  # fmt: skip
 TEXTS = ["''", "'x'", "'a,b'", "'é😀'", "'12'", "'[1,2]'", "'0x1f'", "' '", "s", "u", "event.s", "instance.id",
          "repeated('x', 65000)", "repeated('ab ', 20000)", "repeated('é', 30000)", "instance.state"]  # fmt: skip
 LISTS = ["[]", "[1, 2, 3]", "['b', 'a']", "[[], {}]", "l", "m", "event.l", "range(0, 9999)", "range(0.5, 9999)",

@@ -6,7 +6,7 @@ local LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
 
 local function draw_digest(ctx)
     ctx.draws = (ctx.draws or 0) + 1
-    return redis.sha1hex(table.concat({ ctx.program.secret, ctx.id, ctx.version, ctx.now, ctx.draws }, '\n'))
+    return redis.sha1hex(table.concat({ ctx.program.secret, ctx.id, ctx.revision, ctx.now, ctx.draws }, '\n'))
 end
 
 -- Makes a token of `length` upper-case letters and digits. Four hex digits for each keep the bias below 1 in 4000.

@@ -71,8 +71,8 @@ end
 function replies.build_approval(ctx, action)
     local permit = ctx.permit
     local approved = permit.action == action and permit.transitions or ''
-    local version, selected = json.number(ctx.version), permits.join_selected(ctx)
-    return { replies.APPROVAL, action, ctx.id, version, ctx.program.version, selected, approved }
+    local revision, selected = json.number(ctx.revision), permits.join_selected(ctx)
+    return { replies.APPROVAL, action, ctx.id, revision, ctx.program.version, selected, approved }
 end
 
 local MAX_NAMES = 1000 -- event names in an explanation
@@ -129,7 +129,7 @@ local function encode_explanation(ctx, event, findings)
     local candidates = findings.candidates or {}
     work_budget.stop()
     return replies.begin_explanation(event, ctx.program, ctx.config_before, ctx.origin)
-        .. json.number(ctx.version)
+        .. json.number(ctx.revision)
         .. replies.judge(findings.after, findings.why, findings.error, ctx.work or 0, ctx.exhausted)
         .. table.concat(candidates, ',')
         .. replies.end_explanation(ctx.program, (findings.count or 0) - #candidates, encode_outcome(findings))

@@ -94,8 +94,8 @@ end
 
 -- Timers
 
-local function open_timers(program, id, version, stored, now)
-    return { program = program, id = id, version = tonumber(version), raw = { _timers = stored }, now = now }
+local function open_timers(program, id, revision, stored, now)
+    return { program = program, id = id, revision = tonumber(revision), raw = { _timers = stored }, now = now }
 end
 
 local function arm_timer(timed, delay, event, state)

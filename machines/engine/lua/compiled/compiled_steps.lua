@@ -190,7 +190,7 @@ function compiled_steps.fire_timer(root, id, key, flat, timer_id, now)
     local positions = shape and shape.positions
     if not positions or not positions._timers or not positions._version then return nil end
     work_budget.start()
-    local timed = { program = program, id = id, version = tonumber(flat[positions._version]), now = now,
+    local timed = { program = program, id = id, revision = tonumber(flat[positions._version]), now = now,
         raw = { _timers = flat[positions._timers] } }
     local timer = timers.take(timed, timer_id)
     local step = timer and timer[DUE] <= now and timer[STATE] ~= 0 and find_step(root, flat, timer[EVENT], false, 'compile')

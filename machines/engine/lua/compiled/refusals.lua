@@ -140,7 +140,7 @@ end
 -- `outcome` holds as JSON; nil where all guards are false.
 function refusals.make_explanation(program, shape, place, event)
     local candidates, head, refused
-    local version = shape.positions._version
+    local revision = shape.positions._version
     local function prepare()
         local name = concat({ 'refuse', place.state or place.config.text, event }, '\t')
         candidates = step_source.compile(program, name, compile_candidates, program, shape, place, event)
@@ -154,7 +154,7 @@ function refusals.make_explanation(program, shape, place, event)
         local listed = join_candidates(candidates, f, payload, now, taken or #candidates + 1)
         if work_budget.count_spent() > MAX_WORK then return nil end
         local verdict = not taken and work == 0 and refused or replies.judge(taken, not taken and 'guards', nil, work)
-        return head .. json.number(tonumber(f[version])) .. verdict .. listed
+        return head .. json.number(tonumber(f[revision])) .. verdict .. listed
             .. replies.end_explanation(program, 0, outcome or 'null')
     end
 end
@@ -178,7 +178,7 @@ end
 
 -- Makes the explanation of such an event. That of `UNKNOWN` is for all events that the definition does not know.
 local function make_explanation_of_absence(program, shape, place, event)
-    local version, is_unknown = shape.positions._version, event == step_source.UNKNOWN
+    local revision, is_unknown = shape.positions._version, event == step_source.UNKNOWN
     local is_final = place.state and program.states[place.state].final
     local absent -- the latest name that has no transition here, for callers that repeat it
     return function(f, name, work)
@@ -187,7 +187,7 @@ local function make_explanation_of_absence(program, shape, place, event)
             absent = name
         end
         local why = is_final and 'final' or replies.explain_absence(program, name)
-        return replies.begin_explanation(name, program, place.config, place.state) .. json.number(tonumber(f[version]))
+        return replies.begin_explanation(name, program, place.config, place.state) .. json.number(tonumber(f[revision]))
             .. replies.judge(false, why, nil, work) .. replies.end_explanation(program, 0, 'null')
     end
 end

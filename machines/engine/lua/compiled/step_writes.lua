@@ -128,7 +128,7 @@ end
 
 -- The parts of the answer that are not data: how each is written after the step, false for one that is written last.
 local function list_bookkeeping(writer, step)
-    local found = { _version = { '"', { 'version' }, '"' }, _def = { json.quote(writer.program.def) },
+    local found = { _version = { '"', { 'revision' }, '"' }, _def = { json.quote(writer.program.def) },
         _state = { json.quote(name_state(writer, step)) } }
     if step.moved then
         found._entered = { '"', { 'stamp' }, '"' }
@@ -232,7 +232,7 @@ local function write_hset(writer, step, set)
 end
 
 local function write_instance(writer, step)
-    local set, gone = { 'key', '"_version"', 'version' }, {}
+    local set, gone = { 'key', '"_version"', 'revision' }, {}
     if step.moved then
         add(set, '"_state"', quote(name_state(writer, step)), '"_entered"', 'stamp')
         if writer.program.arrivals then add(set, '"_came"', 'came') end
@@ -302,13 +302,13 @@ function step_writes.write_end(writer, step)
     if step.chart and step.moved and program.arrivals and not has_fresh_leaf(step) then give_up(writer) end
     local facts = keep_facts(writer, step)
     write_waiting(writer, step)
-    line(writer, format('local version, stamp = number(f[%d] + 1), batch and batch.stamp or number(now)', positions._version))
+    line(writer, format('local revision, stamp = number(f[%d] + 1), batch and batch.stamp or number(now)', positions._version))
     line(writer, format('local created, entered, long = f[%d], f[%d]', positions._created, positions._entered))
     write_changes(writer, step.changes)
     if step.timed then line(writer, 'local armed = encode_timers(timed)') end
     local answer, last = write_answer(writer, step), list_last(writer, step)
     if not last[1] then add(answer, '}') end
-    line(writer, 'local text = short and version or ' .. write_joined(answer))
+    line(writer, 'local text = short and revision or ' .. write_joined(answer))
     local begin, rest = history_entries.describe(program, step.edges, writer.event,
         step.chart and step.config.leaves or { step.state })
     local given = { indexes = write_indexes(writer, step), instance = write_instance(writer, step),

@@ -56,7 +56,8 @@ forms.instance = function()
         return {
             id = ctx.id,
             machine = ctx.program.machine,
-            version = ctx.version,
+            revision = ctx.revision,
+            version = ctx.revision, -- its name in programs of earlier releases
             state = join_states(ctx),
             given = json.list(ctx.given or {}),
             parent = ctx.raw._parent and json.decode(ctx.raw._parent) or json.null,

@@ -53,10 +53,10 @@ local function collect_bookkeeping(ctx, args, count)
 end
 
 -- Answers the number of arguments, the names for HDEL, and the changes of the data as the history holds them.
-local function collect_hash(ctx, version, stamp)
+local function collect_hash(ctx, revision, stamp)
     local raw, args, count = ctx.raw, hash_values, 2
-    args[1], args[2] = '_version', version
-    raw._version = version
+    args[1], args[2] = '_version', revision
+    raw._version = revision
     if ctx.moved then
         raw._state, raw._entered = ctx.chart and ctx.config.text or ctx.program.states[ctx.state].name, stamp
         args[3], args[4], args[5], args[6] = '_state', raw._state, '_entered', stamp
@@ -119,7 +119,7 @@ end
 
 local carry_out = step_plan.make({
     indexes = 'write_indexes(step)',
-    texts = 'local count, removed, changes = collect_hash(step, version, stamp)'
+    texts = 'local count, removed, changes = collect_hash(step, revision, stamp)'
         .. ' local entry_begin, entry_rest = describe_entry(step, event)',
     entry_begin = 'entry_begin',
     entry_rest = 'entry_rest',
@@ -142,7 +142,7 @@ function commit.write_step(ctx, event, actor, reason, history_payload, clock)
     if actor ~= '' then store_actor(ctx, actor) end
     local awaited, gone = step_jobs.leave(ctx, raw._jobs or '', ctx.ending)
     local ok, caught = step_plan.try(carry_out, ctx, ctx.id, ctx.key, ctx.batch, ctx.now, clock or pulse.read_clock(),
-        json.number(ctx.version + 1), json.number(ctx.now), tonumber(raw._created) or 0, raw._entered, event, actor,
+        json.number(ctx.revision + 1), json.number(ctx.now), tonumber(raw._created) or 0, raw._entered, event, actor,
         reason, history_payload, awaited, gone)
     if ok then return true end
     return nil, describe_failure(caught)
@@ -154,7 +154,7 @@ function commit.carry_out_effects(ctx)
     step_jobs.begin()
     step_jobs.leave(ctx, '')
     step_jobs.request(ctx, ctx.id, ctx.now)
-    step_plan.log_effects(ctx, ctx.id, ctx.version + 1)
+    step_plan.log_effects(ctx, ctx.id, ctx.revision + 1)
     step_jobs.ring()
 end
 
@@ -166,7 +166,7 @@ local function rewrite(ctx, undo_log)
     if gone then call('HDEL', ctx.key, unpack(gone)) end
 end
 
--- Writes only bookkeeping: a timer that ended, a message that was sent. No step: version and history stay.
+-- Writes only bookkeeping: a timer that ended, a message that was sent. No step: revision and history stay.
 function commit.write_bookkeeping(ctx)
     work_budget.stop()
     local undo_log = {}

@@ -44,7 +44,7 @@ function deletion.delete(ctx, actor, reason, parent_knows)
     local root = ctx.program.root
     if ctx.chart then call('XLEN', keys.outbox(root)) end
     partition_log.append(root, 'kind', 'deleted', 'name', 'deleted', 'data', 'null',
-        'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.version or 0, 'actor', actor, 'reason', reason)
+        'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.revision or 0, 'actor', actor, 'reason', reason)
     deletion.remove(ctx, parent_knows)
     redis.pcall('HINCRBY', keys.meta(root), 'instances', -1)
     version_counters.remove(root, ctx.program.version, ctx.id)

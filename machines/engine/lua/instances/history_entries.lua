@@ -48,7 +48,7 @@ function history_entries.describe(program, edges, event, leaves)
 end
 
 -- The entry of a step, for the plan of its writes: '0' is no payload; `changes`: the changed data, packed.
-history_entries.SOURCE = '${given.entry_begin} .. version .. "\\t" .. now - created .. ${given.entry_rest}'
+history_entries.SOURCE = '${given.entry_begin} .. revision .. "\\t" .. now - created .. ${given.entry_rest}'
     .. ' .. (actor == "" and "" or "\\t@" .. quote(actor)) .. (reason == "" and "" or "\\t?" .. quote(reason))'
     .. ' .. (kept == "0" and "" or "\\t" .. kept) .. changes'
 

@@ -85,7 +85,7 @@ end
 function instances.demand(root, id, now, expect)
     local ctx, missing = instances.open(root, id, now)
     if not ctx then replies.send(missing) end
-    if (expect or '') ~= '' and tonumber(expect) ~= ctx.version then replies.send({ replies.CONFLICT, ctx.raw._version }) end
+    if (expect or '') ~= '' and tonumber(expect) ~= ctx.revision then replies.send({ replies.CONFLICT, ctx.raw._version }) end
     return ctx
 end
 

@@ -120,7 +120,7 @@ local function describe(ctx, is_deleted)
         done = (ended or ctx.raw._done ~= nil) and true or false,
         renewed = ctx.renewed or '',
         held = ctx.held or 0,
-        version = ctx.version,
+        version = ctx.revision,
     }
 end
 

@@ -43,9 +43,9 @@ function step_log.set(root, now, till)
 end
 
 -- Appends one step. `state`: its leaf states as the history has them, JSON of a text or of a list of texts.
-function step_log.append(root, machine, id, version, event, state)
+function step_log.append(root, machine, id, revision, event, state)
     partition_log.append(root, 'kind', 'step', 'name', event, 'data', state, 'machine', machine, 'instance', id,
-        'version', version)
+        'version', revision)
 end
 
 return step_log

@@ -55,16 +55,17 @@ local function quote_place(step)
     return sub(step.program.states[step.state].quoted, 2)
 end
 
-function step_plan.log_effects(step, id, version)
+function step_plan.log_effects(step, id, revision)
     for _, effect in ipairs(step.effects) do
         if effect.kind ~= 'enqueue' then
             partition_log.append(step.program.root, 'kind', effect.kind, 'name', effect.name, 'data', effect.text,
-                'machine', step.program.machine, 'instance', id, 'version', version)
+                'machine', step.program.machine, 'instance', id, 'version', revision)
         end
     end
 end
 
-local PARAMETERS = 'step, id, key, batch, now, clock, version, stamp, created, entered, event, actor, reason, kept, awaited, gone'
+local PARAMETERS =
+    'step, id, key, batch, now, clock, revision, stamp, created, entered, event, actor, reason, kept, awaited, gone'
 local LOCALS = 'local timed, long = step, false'
 
 step_plan.writes = {
@@ -168,11 +169,11 @@ step_plan.writes = {
     },
     -- Requested jobs before log entries: an entry cannot be undone, so all that may fail comes first.
     { name = 'jobs requested by actions', when = 'step.effects[1]', source = 'request_jobs(step, id, now)' },
-    { name = 'log entries', when = 'step.effects[1]', source = 'log_effects(step, id, version)' },
+    { name = 'log entries', when = 'step.effects[1]', source = 'log_effects(step, id, revision)' },
     {
         name = 'log of steps',
         source = [[if is_logged(${step.program.root}, clock) then
-            log_step(${step.program.root}, ${step.program.machine}, id, version, ${given.event}, ${quote_place(step)}) end]],
+            log_step(${step.program.root}, ${step.program.machine}, id, revision, ${given.event}, ${quote_place(step)}) end]],
     },
     { name = 'instance', source = '${given.instance}' },
     -- Nothing can undo this one: it comes last.

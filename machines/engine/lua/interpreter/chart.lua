@@ -29,7 +29,7 @@ function chart.context(program, id, raw, now)
         config = config,
         config_before = config,
         active = config and config.active or {},
-        version = tonumber(raw._version),
+        revision = tonumber(raw._version),
         payload = NO_PAYLOAD,
         changed = { nil, nil, nil, nil },
         effects = NONE,

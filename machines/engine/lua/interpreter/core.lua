@@ -28,7 +28,7 @@ function core.context(program, id, raw, now)
         key = nil, -- key of the instance's hash; the module that reads it sets this
         state = state,
         origin = state,
-        version = tonumber(raw._version),
+        revision = tonumber(raw._version),
         payload = NO_PAYLOAD,
         changed = { nil, nil, nil, nil },
         effects = NONE,

@@ -180,7 +180,7 @@ local function encode(run, record, explanation)
     local ctx = raw and open_context(run)
     record.at, record.input = run.now, run.input
     if ctx then
-        record.configuration, record.version = list_leaves(ctx), ctx.version
+        record.configuration, record.version = list_leaves(ctx), ctx.revision
         record.timers, record.jobs = list_timers(ctx, raw._timers), run.jobs
         record.children = previews.list_differing_children(decode_list(raw._children), NONE)
         record.done = raw._done ~= nil or not ctx.chart and ctx.program.states[ctx.state].final == true
@@ -231,7 +231,7 @@ local function take(run, event, payload, perform)
     local explanation = explain(run, before, ctx, event, payload, taken, failure)
     if taken then
         for i, transition in ipairs(ctx.edges) do record.transitions[i] = transition.id end
-        run.raw = memory_instances.settle(ctx, ctx.version + 1)
+        run.raw = memory_instances.settle(ctx, ctx.revision + 1)
         note_step(run, record, ctx, before)
     end
     return record.outcome, record, explanation, ctx
@@ -395,8 +395,8 @@ local function fire_timer(run, timer, emit)
     record.timer = timer[1]
     run.late[timer[1]] = outcome == 'failed' and run.now + RETRY_MS or nil
     if ended then -- only the timer is over: no step
-        local before, version = run.raw, ended.version
-        record.outcome, run.raw = 'ignored', memory_instances.settle(ended, version)
+        local before, revision = run.raw, ended.revision
+        record.outcome, run.raw = 'ignored', memory_instances.settle(ended, revision)
         record.messages, record.disarmed = list_messages(ended), previews.list_differing_timers(ended,
             decode_list(before._timers), decode_list(run.raw._timers))
     end

@@ -13,7 +13,7 @@ local ID, DUE, EVENT, STATE, SENDID, PAYLOAD, TARGET, SINCE = 1, 2, 3, 4, 5, 6, 
 -- Makes an id that nothing else of this instance has ever had.
 function timers.make_id(ctx)
     ctx.numbered = (ctx.numbered or 0) + 1
-    return ctx.version + 1 .. '.' .. ctx.numbered
+    return ctx.revision + 1 .. '.' .. ctx.numbered
 end
 
 -- Formats a number so that texts sort like the numbers: a letter for the count of digits, then the digits.
@@ -24,15 +24,15 @@ end
 -- Makes the timer's member in the partition's sorted set. Of several timers due at the same ms, the one armed first sorts
 -- first.
 function timers.make_member(id, instance)
-    local version, number = string.match(id, '^(%d+)%.(%d+)$')
-    return to_sortable(version) .. to_sortable(number) .. ':' .. instance
+    local revision, number = string.match(id, '^(%d+)%.(%d+)$')
+    return to_sortable(revision) .. to_sortable(number) .. ':' .. instance
 end
 
 -- Parses a member to the timer's id and the instance; nil for anything else.
 function timers.parse_member(member)
-    local version, number, instance = string.match(member, '^%l(%d+)%l(%d+):(.*)$')
-    if not version then return nil end
-    return version .. '.' .. number, instance
+    local revision, number, instance = string.match(member, '^%l(%d+)%l(%d+):(.*)$')
+    if not revision then return nil end
+    return revision .. '.' .. number, instance
 end
 
 -- Adds a timer to the due times of the partition.

@@ -22,7 +22,7 @@ function undo_records.make(result, added)
     local plan, before, after = result.plan, result.before, result.after
     if plan.undo <= 0 then return nil end
     local set, gone = list_changes(result.stored, after.raw)
-    local record = { revision = before.version + 1, plan = plan.spec.id, def = result.stored._def, set = set, gone = gone,
+    local record = { revision = before.revision + 1, plan = plan.spec.id, def = result.stored._def, set = set, gone = gone,
         dead = result.stored._dead, entered = {}, added = added, jobs = {}, renamed = {}, left = {} }
     for _, name in ipairs(WATCHED) do record.left[name] = after.raw[name] end
     -- A message cannot be taken back.
@@ -42,7 +42,7 @@ end
 
 -- Tells whether the instance is as the move left it, so that its record restores it.
 function undo_records.applies(record, ctx)
-    if record.is_final or record.revision ~= ctx.version then return false end
+    if record.is_final or record.revision ~= ctx.revision then return false end
     for _, name in ipairs(WATCHED) do
         if (record.left[name] or '') ~= (ctx.raw[name] or '') then return false end
     end
@@ -89,7 +89,7 @@ function undo_records.restore(plan, ctx, record, now)
     raw._dead = find_dead_jobs(plan.root, ctx, record)
     local after = chart.context(plan.target, ctx.id, raw, now)
     if not after then return nil, 'the undo record is damaged' end
-    after.key, after.version = ctx.key, ctx.version
+    after.key, after.revision = ctx.key, ctx.revision
     after.timers, after.timers_before = raw._timers and cjson.decode(raw._timers) or {}, map_timers(ctx.raw._timers)
     after.timers_changed = raw._timers ~= ctx.raw._timers
     local result = { outcome = 'moves', before = ctx, after = after, plan = plan, stored = ctx.raw, target = after.config.names,

@@ -58,7 +58,7 @@ return function(KEYS, ARGV)
     end
     local ctx, missing = instances.open_read(root, id, instance_key, flat, now)
     if not ctx then return missing end
-    if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
+    if expect ~= '' and tonumber(expect) ~= ctx.revision then return { replies.CONFLICT, ctx.raw._version } end
     if ctx.raw._suspended then return { replies.SUSPENDED, ctx.raw._suspended } end
     if not ctx.program.known[event] and reserved_events.is_reserved(event) then
         return { replies.BAD_ARGUMENT, reserved_events.describe(event) }

@@ -19,7 +19,7 @@ local function import_instance(root, record, now)
     local found = record_checks.check_instance(root, record)
     local here = redis.call('HMGET', keys.instance(root, found.ctx.id), '_created', '_version')
     if here[1] then
-        local same = tonumber(here[1]) == tonumber(found.raw._created) and tonumber(here[2]) >= found.ctx.version
+        local same = tonumber(here[1]) == tonumber(found.raw._created) and tonumber(here[2]) >= found.ctx.revision
         return same and 'there' or 'other', 'revision ' .. here[2] .. ' of an instance created at ' .. here[1] .. ' ms is here'
     end
     if redirects.build(root, found.ctx.id) then return 'refused', 'its machine grows, and this is not its partition' end

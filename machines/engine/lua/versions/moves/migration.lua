@@ -107,7 +107,7 @@ local function make_context(plan, ctx, place, now)
     end
     raw._def, raw._state = plan.target.def, place.config.text
     local after = chart.context(plan.target, ctx.id, raw, now)
-    after.key, after.version = ctx.key, ctx.version
+    after.key, after.revision = ctx.key, ctx.revision
     return after
 end
 

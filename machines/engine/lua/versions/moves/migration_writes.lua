@@ -185,7 +185,7 @@ end
 
 local function write(result, actor, reason, clock)
     local root, before, after = result.plan.root, result.before, result.after
-    after.raw._version = json.number(before.version + 1)
+    after.raw._version = json.number(before.revision + 1)
     if not result.is_back then
         after.raw._plans = migration_marks.add(result.plan, result.stored, string.match(result.stored._def, '^%d+'))
     end
@@ -239,38 +239,38 @@ end
 
 -- Makes the undo record of a move that changes only the version and the actor. Without a change of actor there is none: the
 -- way back changes only the version, too.
-local function write_plain_record(result, version, actor)
+local function write_plain_record(result, revision, actor)
     local plan, raw = result.plan, result.before.raw
     if plan.undo <= 0 or plan.spec.inverse_of or actor == '' or actor == raw._actor then return end
     local set, gone = '{"_def":' .. json.quote(raw._def), {}
     for _, name in ipairs({ '_actor', '_plans' }) do
         if raw[name] then set = set .. ',"' .. name .. '":' .. json.quote(raw[name]) else gone[#gone + 1] = '"' .. name .. '"' end
     end
-    call('SET', keys.undo(plan.root, result.before.id), '{"revision":' .. version .. ',"plan":'
+    call('SET', keys.undo(plan.root, result.before.id), '{"revision":' .. revision .. ',"plan":'
         .. json.quote(plan.spec.id or '') .. ',"def":' .. json.quote(raw._def) .. ',"set":' .. set .. '},"gone":['
         .. table.concat(gone, ',') .. '],"entered":{},"added":[],"jobs":[],"renamed":{},"left":{"_jobs":'
         .. json.quote(raw._jobs or '') .. '}}', 'PX', plan.undo)
 end
 
-local function move_plain_indexes(result, version, actor)
+local function move_plain_indexes(result, revision, actor)
     local raw, old, new, after = result.before.raw, result.source.program, result.plan.target, {}
     progress.indexed = true
     for name, value in pairs(raw) do after[name] = value end
-    after._def, after._version, after._actor = new.def, version, actor
+    after._def, after._version, after._actor = new.def, revision, actor
     data_indexes.move(result.before.id, old, raw, new, after)
 end
 
 local function write_plain(result, actor, reason, clock)
     local plan, before, source, new = result.plan, result.before, result.source, result.plan.target
     local raw, root, id = before.raw, plan.root, before.id
-    local version = json.number(tonumber(raw._version) + 1)
+    local revision = json.number(tonumber(raw._version) + 1)
     local stored_actor = actor ~= '' and not plan.spec.inverse_of and actor or raw._actor
-    if source.program.indexed or new.indexed then move_plain_indexes(result, version, stored_actor) end
+    if source.program.indexed or new.indexed then move_plain_indexes(result, revision, stored_actor) end
     if new.history > 0 then
         source.payload = source.payload or '{"from":' .. source.version .. ',"to":' .. new.version .. ',"plan":'
             .. json.quote(plan.spec.id or '') .. '},0]'
         local key = new.history_prefix .. id
-        local length = call('RPUSH', key, '[' .. version .. ',' .. json.number(before.now) .. ',"(migrate)"'
+        local length = call('RPUSH', key, '[' .. revision .. ',' .. json.number(before.now) .. ',"(migrate)"'
             .. chart_writes.quote_configuration(result.place.config)
             .. (actor == '' and ',"",0,' or ',"",' .. json.quote(actor) .. ',')
             .. (reason == '' and '0,' or json.quote(reason) .. ',') .. source.payload)
@@ -278,17 +278,17 @@ local function write_plain(result, actor, reason, clock)
     end
     if step_log.is_on(root, clock) then
         local state = string.sub(chart_writes.quote_configuration(result.place.config), 2)
-        step_log.append(root, new.machine, id, version, EVENT, state)
+        step_log.append(root, new.machine, id, revision, EVENT, state)
     end
     if plan.counts then
         plan.counts[source] = (plan.counts[source] or 0) + 1
     else
         version_counters.move(root, source.version, new.version, id)
     end
-    write_plain_record(result, version, actor)
+    write_plain_record(result, revision, actor)
     local marks = migration_marks.add(plan, raw, source.version)
     if raw._plans and not marks then call('HDEL', before.key, '_plans') end
-    local set, count = { '_def', new.def, '_version', version }, 4
+    local set, count = { '_def', new.def, '_version', revision }, 4
     if stored_actor ~= raw._actor then set[5], set[6], count = '_actor', stored_actor, 6 end
     if marks then set[count + 1], set[count + 2] = '_plans', marks end
     call('HSET', before.key, unpack(set))
