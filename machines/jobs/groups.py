@@ -1,7 +1,7 @@
 """Reads the groups of a queue: how many jobs of each wait and run, since when, and which limits they have.
 
-Up to ``MOST`` ready jobs are all read. Of more, runs of neighbours at even distances are read: the order of a queue
-mixes its groups, so the deep ones are found, and counts are estimates.
+Up to ``MOST`` ready jobs are all read. Of more, the first held ones are read, and runs of neighbours at even distances:
+the order of a queue mixes its groups, so the deep ones are found, and counts are estimates.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from machines.people.actor import Actor
 
 MOST = 10_000  # ready jobs that one look reads, over all partitions
 RUN = 250  # jobs of one run
+HELD = 2**47  # scores of held jobs begin here (group_limits.lua)
 MAX_RUNNING = 2_000  # leased jobs that one look reads, of each partition
 AT_ONCE = 1_000  # jobs of one round trip
 RECENT = 60_000  # ms
@@ -125,11 +126,14 @@ def _count_ready(storage: Storage, key: str) -> int | None:
 
 
 def _list_ready(storage: Storage, key: str, count: int, most: int) -> list[str]:
-    """List ready jobs: all, or runs of them at even distances."""
+    """List ready jobs: all, or the first held ones and runs at even distances."""
     runs = max(1, -(-most // RUN))
     starts = [(number * count // runs) for number in range(runs)] if most < count else range(0, count, RUN)
-    answers = storage.commands([(key, ("ZRANGE", key, start, start + RUN - 1)) for start in starts])
-    return [id for ids in answers for id in ids]
+    words: list[tuple[Any, ...]] = [(start, start + RUN - 1) for start in starts]
+    if most < count:
+        words.append((HELD, "+inf", "BYSCORE", "LIMIT", 0, RUN))
+    answers = storage.commands([(key, ("ZRANGE", key, *each)) for each in words])
+    return list(dict.fromkeys(id for ids in answers for id in ids))
 
 
 def _read_jobs(storage: Storage, partition: Partition, ids: list[str]) -> Iterator[list[str | None]]:

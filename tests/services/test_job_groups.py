@@ -65,6 +65,14 @@ def test_a_sample_finds_the_deep_groups_of_a_queue(yard, now):
     assert 700 <= deepest.waiting <= 1000
 
 
+def test_a_sample_finds_what_limits_hold_behind_a_flood(yard, now):
+    put(yard, "flood", 900, now)
+    yard.pause("door", "work", group="a", actor="ann", reason="a wrong bill")
+    put(yard, "a", 2, now - HOUR)
+    found = groups.read_groups(yard, "door", "work", most=500)
+    assert [one.name for one in groups.find_stalled(found.items, now)] == ["a"]
+
+
 @pytest.mark.parametrize(("order", "names"), [("depth", "abc"), ("age", "cba"), ("rate", "bac")])
 def test_groups_are_sorted(yard, now, actor, order, names):
     put(yard, "a", 3, now - 2 * 60_000)
