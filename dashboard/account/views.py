@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -23,13 +24,13 @@ from dashboard.shared.form_views import go_back
 from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from machines.models import Token
+from machines.patterns import Held
 from machines.people import actions as tokens
 from machines.people.actor import Actor
 from machines.people.permissions import MEANINGS, rights_of, scope_of
-from machines.people.tokens import Unmakeable
+from machines.people.tokens import Unmakeable, list_sessions
 
 from .forms import PreferencesForm, TokenForm
-from .presenters import list_rights, sessions_of
 
 
 @login_required
@@ -91,13 +92,36 @@ def end_tour(request: HttpRequest) -> HttpResponse:
     return go_back(request, "overview")
 
 
+@dataclass(frozen=True, slots=True)
+class HeldRight:
+    """Holds a right of a person. ``machines``: where it applies, empty for all machines."""
+
+    right: str
+    meaning: str
+    machines: tuple[str, ...] = ()
+
+
+def _list_rights(user: Any) -> list[HeldRight]:
+    held = {right: scope for right in MEANINGS if (scope := scope_of(user, right))}
+    return [
+        HeldRight(right, MEANINGS[right], () if scope.all else tuple(sorted(scope.names)))
+        for right, scope in held.items()
+    ]
+
+
+def _list_sessions(user: Any) -> list[tuple[Held, Token]]:
+    """List the sessions of the active tokens, each with its token. Those of other tokens open nothing, and expire."""
+    owned = {token.handle: token for token in Token.holding(user)}
+    return [(held, owned[held.subject]) for held in list_sessions(owned.values())]
+
+
 def _make_context(request: HttpRequest) -> dict[str, Any]:
     panels = Panels()
     return {
         "rights": frozenset(right for right in MEANINGS if scope_of(request.user, right).all),
-        "held": list_rights(request.user),
+        "held": _list_rights(request.user),
         "views": SavedView.objects.filter(owner=request.user),
-        "sessions": panels.read("sessions", lambda: len(sessions_of(request.user)), 0),
+        "sessions": panels.read("sessions", lambda: len(_list_sessions(request.user)), 0),
         "groups": [group.name for group in request.user.groups.order_by("name")],
         "away": panels.away,
     }
@@ -220,7 +244,7 @@ def _render_tokens(
     ]
     context = {
         "form": form, "rows": rows, "made": made, "text": text, "rights": rights_of(request.user),
-        "sessions": panels.read("sessions", lambda: sessions_of(request.user), []),
+        "sessions": panels.read("sessions", lambda: _list_sessions(request.user), []),
         "away": panels.away,
     }  # fmt: skip
     return render_page(request, "signalbox/account/tokens.html", context, status=status)

@@ -1,11 +1,18 @@
-"""Collects what needs attention now for the overview, the page of alarms, the API and the metrics."""
+"""Collects what needs attention now for the overview, the page of alarms, the API and the metrics; with the addresses
+of what alarms are about, and of the forms that fix it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from urllib.parse import urlencode
+
+from django.urls import reverse
 
 from dashboard.shared.errors.redis_outage import Panels
-from machines.alarms.alarm import Alarm, sort_alarms
+from machines.alarms.alarm import Alarm, pluralize, sort_alarms
 from machines.alarms.queries import detect_alarms
 from machines.alarms.recording import merge_states
 from machines.engine import Survey
@@ -13,7 +20,67 @@ from machines.failures.queries import find_top_groups
 from machines.people.permissions import Scope
 from machines.statistics.present import Present, present
 
-from .links import link_alarm, link_error
+
+def _link_machine(alarm: Alarm) -> str:
+    return reverse("signalbox:machine", args=[alarm.machine])
+
+
+def _queue(alarm: Alarm) -> str:
+    """Return the address of the alarm's queue; of all queues where it joins several."""
+    if not alarm.subject:
+        return reverse("signalbox:queues")
+    return reverse("signalbox:queue", args=[alarm.machine, alarm.subject])
+
+
+URLS: Mapping[str, Callable[[Alarm], str]] = MappingProxyType(
+    {
+        "no-worker": lambda alarm: reverse("signalbox:workers"),
+        "partitions": lambda alarm: reverse("signalbox:machine", args=[alarm.machines[0]]),
+        "unserved": _queue,
+        "no-handler": _queue,
+        "timers": _link_machine,
+        "dead": lambda alarm: f"{_queue(alarm)}?place=dead",
+        "sla": lambda alarm: f"{_link_machine(alarm)}?{urlencode(alarm.terms)}#instances",
+        "exhausted": lambda alarm: reverse("signalbox:workers"),
+        "blocked": lambda alarm: reverse("signalbox:workers"),
+        "clock": lambda alarm: reverse("signalbox:workers"),
+        "quiet": lambda alarm: reverse("signalbox:workers"),
+        "refused": lambda alarm: f"{_link_machine(alarm)}#chart-refused",
+        "rollout": _link_machine,
+        "paused": _queue,
+        "stalled": _queue,
+        "drift": lambda alarm: f"{reverse('signalbox:insight', args=[alarm.machine])}?show=times",
+        "schedule": lambda alarm: reverse("signalbox:schedule", args=[alarm.subject]),
+        "writes": lambda alarm: f"{reverse('signalbox:workers')}#unwritten",
+        "audit": lambda alarm: reverse("signalbox:audit"),
+        "metrics": lambda alarm: reverse("signalbox:workers"),
+        "approvals": lambda alarm: reverse("signalbox:approvals"),
+    }
+)
+"""Kind -> the address of what an alarm is about."""
+
+
+def link_alarm(alarm: Alarm, operated: Scope) -> Alarm:
+    """Return the alarm with its addresses, and whether the viewer may act on it.
+
+    ``operated``: the machines on which the viewer may act.
+    """
+    url = URLS[alarm.kind](alarm)
+    alarm = replace(alarm, operated=alarm.machine in operated if alarm.machine else operated.all)
+    if alarm.kind == "sla" and alarm.machine in operated:
+        form = f"{reverse('signalbox:bulk-new', args=[alarm.machine])}?{urlencode(alarm.terms)}"
+        return replace(alarm, url=url, act="Repair", act_url=form)
+    return replace(alarm, url=url)
+
+
+def link_error(alarm: Alarm, top: tuple[int, str, int] | None) -> Alarm:
+    """Return the alarm with the most frequent error of its jobs. ``top``: number, exception and jobs of its group."""
+    if not top or alarm.kind != "dead":
+        return alarm
+    group, kind, found = top
+    others = max(0, alarm.count - found)
+    error = f"{min(found, alarm.count):,} × {kind or 'Error'}" + (f", {pluralize(others, 'other')}" if others else "")
+    return replace(alarm, error=error, error_url=reverse("signalbox:error-group", args=[group]))
 
 
 class Alarms(list[Alarm]):

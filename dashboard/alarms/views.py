@@ -1,6 +1,5 @@
-"""Alarms: those that stand and those that are snoozed, their history, and the actions on them.
-
-``machines.alarms.actions`` does the work.
+"""Alarms: those that stand and those that are snoozed, their history, the actions on them, and their routes, whose
+addresses are never shown again. ``machines.alarms.actions`` and ``machines.alarms.routes`` do the work.
 """
 
 from __future__ import annotations
@@ -16,15 +15,18 @@ from dashboard.shared.list_pages import ListLinks, cut_page
 from dashboard.shared.permissions import View, require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
+from dashboard.webhooks.receivers import ReceiverPages
 from machines.alarms import actions as alarms
 from machines.alarms import routes
 from machines.alarms.alarm import SEVERITIES, Alarm
 from machines.alarms.errors import BadAlarmInput, UnknownAlarm
+from machines.models import AlarmRoute
 from machines.people.actor import Actor
 from machines.people.errors import TooFast
 from machines.people.permissions import scope_of
+from machines.webhooks import apprise_post
 
-from .forms import DURATIONS, FORMS, AlarmFilter, HistoryFilter
+from .forms import DURATIONS, FORMS, AlarmFilter, HistoryFilter, RouteForm
 from .queries import collect_alarms
 
 SIZE = 50  # events on a page
@@ -119,3 +121,22 @@ def _refuse(request: HttpRequest, key: str, mistake: str) -> HttpResponse:
 
 
 ACTION_VIEWS = {name: _make_view(name) for name in FORMS}
+
+
+def _list_routes(actor: Actor) -> dict[str, Any]:
+    return {"routes": [(route, routes.show_address(route.receiver.url)) for route in routes.list_routes(actor)]}
+
+
+def _describe_route(route: AlarmRoute) -> dict[str, Any]:
+    url = route.receiver.url
+    return {"address": routes.show_address(url), "posts": not apprise_post.is_apprise(url)}
+
+
+ROUTE_PAGES = ReceiverPages(
+    "route", "alarm-route", "alarms", routes, RouteForm, _list_routes, _describe_route,
+    said={
+        "pause": "Paused: no alarms are sent",
+        "resume": "Resumed",
+        "test": "Test message queued: the log below has its result",
+    },
+)  # fmt: skip

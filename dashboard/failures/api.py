@@ -12,8 +12,8 @@ from pydantic import Field
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Acting, Body, Items, Ms, Out, Reason, Why
-from dashboard.jobs.queues.api import QUEUE
-from dashboard.jobs.queues.presenters import SearchTerms
+from dashboard.jobs.api import QUEUE
+from dashboard.jobs.presenters import SearchTerms
 from machines.engine.limits import MAX_DELAY
 from machines.failures import actions as failures
 from machines.failures import queries

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from django import forms
 from pydantic import Field
 
-from dashboard.jobs.queues.forms import FIGURE, PLAIN, Count, ReasonForm
+from dashboard.jobs.forms import FIGURE, PLAIN, Count, ReasonForm
 from dashboard.shared import list_pages
 from dashboard.shared.list_pages import Terms
 from machines.engine import limits

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.jobs.queues.presenters import Action, FailedAction
+from dashboard.jobs.presenters import Action, FailedAction
 from dashboard.shared.addresses import find_page_address, job_url, page_of
+from machines.alarms.alarm import pluralize
 from machines.engine import Job, errors
 from machines.failures.queries import GroupView
 from machines.models import FailureAction
@@ -94,7 +95,7 @@ def list_actions(
 def make_action(view: GroupView, name: str, count: int, sent: Mapping[str, Any] | None = None) -> Action:
     initial = {"expect": count, "assignee": view.group.assignee}
     form, label, about = ACTIONS[name]
-    jobs = f"{count:,} open job{'' if count == 1 else 's'}"
+    jobs = pluralize(count, "open job")
     url = find_page_address(f"signalbox:error-{name}", view.group.pk)
     return Action(
         name, label.format(jobs=jobs), about.format(jobs=jobs), url, form(sent, id=name, initial=initial), name,
@@ -102,6 +103,6 @@ def make_action(view: GroupView, name: str, count: int, sent: Mapping[str, Any] 
     )  # fmt: skip
 
 
-def make_failure(action: Action, error: errors.SignalboxError) -> FailedAction:
+def make_failure(error: errors.SignalboxError) -> FailedAction:
     """Present an action that was refused."""
     return FailedAction(409 if isinstance(error, errors.Miscounted) else 400, "Not done", error.message, error.code)

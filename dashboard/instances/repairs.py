@@ -1,8 +1,8 @@
-"""Repairs: steps outside the transitions, with a preview and a reason.
+"""Repairs: steps outside the transitions, with a preview and a reason; and the actions on a run of map-reduce.
 
-All need ``operate``, a reason, and the expected revision. A GET shows the form, and a preview if nothing needs to be
-filled in; a POST with ``preview`` previews the form; any other POST applies it. A person without the right is refused,
-and the refusal is audited.
+Repairs need ``operate``, a reason, and the expected revision. A GET shows the form, and a preview if nothing needs to
+be filled in; a POST with ``preview`` previews the form; any other POST applies it. A person without the right is
+refused, and the refusal is audited.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 
 from dashboard.shared import version_view
 from dashboard.shared.addresses import find_page_address
 from dashboard.shared.errors.statuses import MISTAKE
-from dashboard.shared.form_views import key_of_content, make_key, redirect_to_request
+from dashboard.shared.form_views import answer_form, key_of_content, make_key, redirect_to_request
 from dashboard.shared.permissions import View, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
@@ -27,6 +27,8 @@ from dashboard.shared.version_view import VersionView
 from machines.catalog.queries import outline_of
 from machines.engine import Instance, Preview, Wait, errors
 from machines.instances import actions as instances
+from machines.mapreduce import actions as runs
+from machines.mapreduce.store import RUN
 from machines.people import rules
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
@@ -189,3 +191,18 @@ def _render_page(request: HttpRequest, repair: Repair, *, status: int | None = N
 
 
 ACTION_VIEWS = {name: _make_view(name) for name in REPAIR_KINDS}
+RUN_SUCCESS = {"retry": "Retrying what is not finished", "remove": "A worker removes the run"}
+
+
+def _make_run_view(name: str) -> View:
+    @answer_form("instance", "operate", f"run.{name}", refused=(errors.Refused, errors.Suspended), instance="id")
+    def view(request: HttpRequest, machine: str, id: str) -> str:
+        if machine != RUN:
+            raise Http404("Runs are of map_reduce alone.")
+        runs.act(Actor.of(request), id, name)
+        return RUN_SUCCESS[name]
+
+    return view
+
+
+RUN_VIEWS = {name: _make_run_view(name) for name in RUN_SUCCESS}

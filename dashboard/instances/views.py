@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from dashboard.jobs.queues.presenters import Action, make_job_action
+from dashboard.jobs.presenters import Action, make_job_action
 from dashboard.shared import version_view
 from dashboard.shared.addresses import REVISION_DIGITS, parse_number
 from dashboard.shared.errors.pages import bad_request

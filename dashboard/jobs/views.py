@@ -23,8 +23,8 @@ from machines.people.actor import Actor
 from machines.people.errors import NotMoved
 from machines.people.permissions import allows
 
-from .queues import presenters as acts
-from .queues.presenters import FailedAction, find_job_page, read_figures
+from . import presenters as acts
+from .presenters import FailedAction, find_job_page, read_figures
 
 
 @require("view")
@@ -130,9 +130,7 @@ def _back(request: HttpRequest, job: Job, name: str) -> str:
     return reverse("signalbox:queue", args=[job.machine, job.queue]) if name == "withdraw" else job_url(job)
 
 
-redrive = _make_view("redrive")
-move = _make_view("move")
-withdraw = _make_view("withdraw")
+ACTION_VIEWS = {name: _make_view(name) for name in SUCCESS}
 
 
 MAX_ATTEMPTS = 10  # ended attempts that the engine keeps of a job

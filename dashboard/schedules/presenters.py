@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.jobs.queues.presenters import Action
+from dashboard.jobs.presenters import Action
 from dashboard.shared.addresses import find_page_address
 from dashboard.shared.form_views import make_key
 from machines.schedules import Row, Schedule

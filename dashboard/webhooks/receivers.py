@@ -1,5 +1,5 @@
-"""The pages that webhooks and routes of alarms share: the list with a form, one with its delivery log, and the actions
-on it. A secret is shown once, in the answer to the form that made it.
+"""The pages of webhooks; what the pages of routes of alarms share with them: the list with a form, one with its
+delivery log, and the actions on it. A secret is shown once, in the answer to the form that made it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from dashboard.shared.permissions import View, require
 from dashboard.shared.rendering import render_page
 from machines.models import Delivery, Webhook
 from machines.people.actor import Actor
+from machines.webhooks import management
 from machines.webhooks.errors import BadReceiver
 from machines.webhooks.management import RIGHT
 
-from .forms import DeliveryTerms, ReceiverForm
+from .forms import DeliveryTerms, ReceiverForm, WebhookForm
 
 SIZE = 50  # deliveries on a page
 
@@ -146,3 +147,24 @@ class ReceiverPages:
         }
         context |= links.pages("before", before, further) | self.describe(found)
         return render_page(request, "signalbox/webhooks/receiver.html", context, status=status)
+
+
+GAPS = 20
+
+
+def _describe_list(actor: Actor) -> dict[str, Any]:
+    return {"webhooks": list(management.list_webhooks(actor)), "gaps": list(management.gaps(actor)[:GAPS])}
+
+
+def _describe(webhook: Webhook) -> dict[str, Any]:
+    return {"address": webhook.url, "posts": True}
+
+
+PAGES = ReceiverPages(
+    "webhook", "webhook", "webhooks", management, WebhookForm, _describe_list, _describe,
+    said={
+        "pause": "Paused: messages emitted from now on are not sent",
+        "resume": "Resumed: messages emitted from now on are sent",
+        "test": "Test message signalbox.test queued",
+    },
+)  # fmt: skip

@@ -1,13 +1,17 @@
 """Decides for django-allauth what Signalbox decides itself: accounts, groups, the audit, messages, error pages.
 
 A project with its own django-allauth names these classes, or subclasses of them, in its settings.
+
+``SIGN_IN_GROUPS`` maps a group of the identity provider to groups of Django, and so to rights. These follow the
+provider at each sign-in: they are given and taken away. All other groups, and all groups while the setting is empty,
+belong to the administrators of this site.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -15,6 +19,7 @@ from allauth.account.internal.userkit import filter_users_by_email
 from allauth.account.signals import authentication_step_completed
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapter
+from django.contrib.auth.models import Group
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -22,11 +27,9 @@ from django.urls import reverse
 from dashboard.shared.errors.pages import render_error
 from dashboard.shared.errors.statuses import SIGN_IN_FAILED
 from machines.audit.entries import DONE, REFUSED, record, source_of
-from machines.conf import mark_environment
+from machines.conf import conf, mark_environment
 from machines.people.actor import Actor
 from machines.people.sign_in_times import note_confirmation
-
-from .groups import assign_groups, read_groups
 
 log = logging.getLogger(__name__)
 SILENT = ("account/messages/logged_in.txt", "account/messages/logged_out.txt")
@@ -164,3 +167,31 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         raise ImmediateHttpResponse(
             render_error(request, status, title="Sign-in failed", code=SIGN_IN_FAILED, back=back, **shown)
         )
+
+
+def read_groups(claims: Mapping[str, Any]) -> list[str]:
+    """Return the groups that a provider names. OpenID Connect gives them in the answer for the user or in the token,
+    SAML as an attribute; a single one may come as a text."""
+    for part in (claims.get("userinfo"), claims.get("id_token"), claims):
+        if isinstance(part, Mapping) and conf.SIGN_IN_CLAIM in part:
+            found = part[conf.SIGN_IN_CLAIM]
+            return [str(name) for name in ([found] if isinstance(found, str) else found or ())]
+    return []
+
+
+def assign_groups(user: Any, names: Iterable[str]) -> None:
+    """Give the account the groups that its provider names now, and take away those that it no longer names."""
+    mapped: Mapping[str, list[str]] = conf.SIGN_IN_GROUPS
+    if not mapped:
+        return
+    named = set(names)
+    if unknown := sorted(named - set(mapped)):
+        log.info("sign-in of %s: groups without a mapping are ignored: %s", user.get_username(), ", ".join(unknown))
+    wanted = {group for name in named & set(mapped) for group in mapped[name]}
+    managed = {group for groups in mapped.values() for group in groups}
+    groups = {group.name: group for group in Group.objects.filter(name__in=managed)}
+    if missing := sorted(wanted - set(groups)):
+        log.warning("SIGN_IN_GROUPS names groups that do not exist: %s", ", ".join(missing))
+    held = set(user.groups.filter(name__in=managed).values_list("name", flat=True))
+    user.groups.add(*(groups[name] for name in sorted(wanted - held) if name in groups))
+    user.groups.remove(*(groups[name] for name in sorted(held - wanted)))

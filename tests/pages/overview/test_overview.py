@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dashboard.alarms import links
+from dashboard.alarms import queries
 from dashboard.models import SavedView
 from dashboard.shared.counts import Depth
 from machines.alarms import detection as alarms
@@ -137,12 +137,12 @@ def test_an_alarm_is_raised_for_what_will_not_mend_itself(depth, workers, said):
 def test_timers_that_nobody_fires_raise_an_alarm(overdue, workers, said):
     raised = alarms.raise_alarms(alarms.Figures([], workers, overdue))
     assert [alarm.text for alarm in raised] == said
-    assert [links.link_alarm(alarm, EVERYTHING).url for alarm in raised] == ["/workers/"] * len(said)
+    assert [queries.link_alarm(alarm, EVERYTHING).url for alarm in raised] == ["/workers/"] * len(said)
 
 
 def test_an_alarm_leads_to_what_it_is_about():
     raised = alarms.raise_alarms(alarms.Figures([Depth("m", "q", 1, 0, 0, 2)], []))
-    assert [links.link_alarm(alarm, EVERYTHING).url for alarm in raised] == ["/queues/m/q/?place=dead", "/workers/"]
+    assert [queries.link_alarm(alarm, EVERYTHING).url for alarm in raised] == ["/queues/m/q/?place=dead", "/workers/"]
 
 
 @for_each(
@@ -186,7 +186,7 @@ def test_an_alarm_leads_to_what_it_is_about():
     ],
 )
 def test_each_alarm_says_what_is_wrong_and_leads_to_it(given, workers, said, leads):
-    raised = [links.link_alarm(alarm, NOTHING) for alarm in alarms.raise_alarms(alarms.Figures([], workers, **given))]
+    raised = [queries.link_alarm(alarm, NOTHING) for alarm in alarms.raise_alarms(alarms.Figures([], workers, **given))]
     assert [(alarm.text, alarm.url, alarm.act_url) for alarm in raised] == ([(said, leads, "")] if said else [])
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dashboard.alarms import links
+from dashboard.alarms import queries
 from dashboard.shared.counts import Depth
 from machines.alarms import detection as alarms
 from machines.engine import Pause, WorkerInfo
@@ -87,7 +87,7 @@ def test_a_queue_that_stays_paused_raises_an_alarm(engine, devices):
     def raised(**facts):
         given = stats.as_dict() | {"paused": None} | facts
         found = alarms.raise_alarms(alarms.Figures([], [], paused=[("m", type(stats)(**given))], now=stats.now))
-        return [(alarm.text, links.link_alarm(alarm, NOTHING).url) for alarm in found]
+        return [(alarm.text, queries.link_alarm(alarm, NOTHING).url) for alarm in found]
 
     pause = Pause(stats.now - 3 * HOUR, "ann", "rates")
     assert raised() == []

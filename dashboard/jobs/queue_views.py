@@ -269,8 +269,10 @@ def _say_jobs(count: int) -> str:
     return "job is" if count == 1 else "jobs are"
 
 
-pause = _make_view("pause", "queue.pause", _pause)
-resume = _make_view("resume", "queue.resume", _resume)
-limit = _make_view("limit", "queue.limit", _limit)
-purge = _make_view("purge", "queue.purge", _purge)
-move = _make_view("move", "job.move", _move)
+ACTION_VIEWS = {
+    "pause": _make_view("pause", "queue.pause", _pause),
+    "resume": _make_view("resume", "queue.resume", _resume),
+    "limit": _make_view("limit", "queue.limit", _limit),
+    "purge": _make_view("purge", "queue.purge", _purge),
+    "move": _make_view("move", "job.move", _move),
+}

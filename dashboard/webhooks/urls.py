@@ -1,7 +1,0 @@
-"""Addresses of webhooks."""
-
-from __future__ import annotations
-
-from .views import PAGES
-
-urlpatterns = PAGES.list_paths("webhooks/")
