@@ -26,6 +26,10 @@ def put(engine, group, count=1, **options):
     return engine.enqueue_many(items)
 
 
+def put_each(engine, groups):
+    engine.enqueue_many({"machine": "door", "src": "work", "now": NOW, "group": group} for group in groups)
+
+
 def take(engine, count=10, now=NOW):
     return engine.take("door", "work", "w", count=count, now=now)
 
@@ -155,6 +159,20 @@ def test_a_group_that_was_held_back_keeps_its_fair_share(yard):
     put(yard, "a", 200)
     put(yard, "b", 200)
     assert 18 <= read_groups(take(yard, 40)).count("a") <= 22
+
+
+def test_of_very_many_groups_each_has_its_turn_and_few_are_noted(engine):
+    publish(engine, door(queues={"work": {"groups": {"concurrency": 1}}}))
+    old, partition = [f"m{number:04}" for number in range(1300)], engine.keys.partition("door")
+    put_each(engine, old)
+    assert engine.client.zcard(partition.releases("work")) <= 1001
+    new, taken = [f"{'az'[number % 2]}{number:04}" for number in range(2000)], []
+    for start in range(0, len(new), 4):
+        put_each(engine, new[start : start + 4])
+        taken += [job.group for job in take(engine, count=4)]
+    assert set(old) <= set(taken), "those that come later do not hold up those that waited"
+    taken += [job.group for job in take_all(engine)]
+    assert sorted(taken) == sorted(old + new)
 
 
 def test_limits_of_the_definition_hold_for_each_group(engine):

@@ -13,6 +13,7 @@ local BAND = 2 ^ 43 -- of the orders of one priority
 local NEXT = -2 ^ 50 -- of groups that the next take looks at
 local MAX_OWN = 10000 -- groups of a queue with limits of their own
 local MAX_LEASED = 10000 -- leased jobs that are counted when a limit is set
+local FEW_MARKED, MAX_MARKED = 100, 1000 -- groups that are looked at in the order of their jobs; of more, all are, by name
 group_limits.HELD = HELD
 
 local function list_ranges(group, letter)
@@ -77,13 +78,26 @@ function group_limits.mark(root, queue, group)
     return true
 end
 
+-- Has the next takes look at all groups with held jobs, in several steps where they are many; after such a look that is under
+-- way.
+local function mark_all(root, queue)
+    if call('EXISTS', keys.members(root, queue)) == 1 then call('ZADD', keys.releases(root, queue), NEXT, '\0') end
+end
+
+-- Tells whether so many groups are marked that all are looked at instead; also where that is under way, so that none overtakes.
+local function are_many_marked(root, queue)
+    local key = keys.releases(root, queue)
+    local marked = call('ZCARD', key)
+    return marked >= MAX_MARKED or marked >= FEW_MARKED and string.byte(call('ZRANGE', key, 0, 0)[1]) == 0
+end
+
 -- Holds a job of a limited group, and answers its score among the ready ones; nil when the group has no limits. `has_run`: it
 -- comes back for a further attempt, before the other jobs of its group and priority.
 function group_limits.hold(root, queue, job, spec, priority, has_run)
     if not group_limits.read(root, queue, spec.group) then return nil end
     local order = (9 - priority) * BAND + (has_run and 0 or tonumber(string.match(job, '(%d+)$')))
     call('ZADD', keys.members(root, queue), 0, make_held(spec.group, order, job))
-    group_limits.mark(root, queue, spec.group)
+    if are_many_marked(root, queue) then mark_all(root, queue) else group_limits.mark(root, queue, spec.group) end
     return HELD + order
 end
 
@@ -175,11 +189,6 @@ local function count_leased(root, queue, only)
             call('ZADD', keys.members(root, queue), 0, make_member(group, 'l', job))
         end
     end
-end
-
--- Has the next takes look at all groups with held jobs, in several steps where they are many.
-local function mark_all(root, queue)
-    if call('EXISTS', keys.members(root, queue)) == 1 then call('ZADD', keys.releases(root, queue), NEXT, '\0') end
 end
 
 -- Goes on with that: `marker` names the group before. Answers the next marker; nil at the end.

@@ -3,11 +3,11 @@
 local held_jobs = {}
 
 local call = redis.call
-local MOST, GROUPS = 50, 100 -- jobs of a group, and groups, that one take makes ready
+local MOST, FEWEST, GROUPS = 50, 10, 100 -- jobs of a group, and groups, that one take makes ready
 
 -- Makes ready the first held jobs of a group, as far as its limits allow; notes when to look at it again.
-local function release(root, queue, group, now)
-    local room, why, ready = group_limits.count_room(root, queue, group, MOST, now)
+local function release(root, queue, group, most, now)
+    local room, why, ready = group_limits.count_room(root, queue, group, most, now)
     local held = group_limits.list_held(root, queue, group, room + 1)
     for i = 1, math.min(room, #held) do
         local _, _, job = group_limits.parse_member(held[i])
@@ -24,14 +24,16 @@ local function release(root, queue, group, now)
     if not why then group_limits.mark(root, queue, group) end
 end
 
--- Makes ready the held jobs whose groups have room, of the groups that are due.
-function held_jobs.release_due(root, queue, groups, now)
-    local due = call('ZRANGEBYSCORE', keys.releases(root, queue), '-inf', now, 'LIMIT', 0, GROUPS)
-    for _, group in ipairs(due) do
-        if string.byte(group) == 0 then
-            group_limits.mark_further(root, queue, group, GROUPS)
-        else
-            release(root, queue, group, now)
+-- Makes ready the held jobs whose groups have room, of the groups that are due: some more than the take asks for.
+function held_jobs.release_due(root, queue, groups, count, now)
+    local at_once = math.min(GROUPS, 2 * count + 10)
+    local due = call('ZRANGEBYSCORE', keys.releases(root, queue), '-inf', now, 'LIMIT', 0, at_once)
+    local most = math.min(MOST, math.max(FEWEST, math.ceil(2 * count / #due)))
+    for i, group in ipairs(due) do
+        if string.byte(group) ~= 0 then
+            release(root, queue, group, most, now)
+        elseif string.byte(due[i + 1] or '-') ~= 0 then
+            group_limits.mark_further(root, queue, group, #due < at_once and at_once or FEWEST)
         end
     end
     group_limits.tidy(root, queue, groups, now)

@@ -164,7 +164,7 @@ return function(KEYS, ARGV)
         return { replies.OK, why, now }
     end
     taking.groups = groups
-    if groups then held_jobs.release_due(root, queue, groups, now) end
+    if groups then held_jobs.release_due(root, queue, groups, count, now) end
     local popped = pop(keys.ready(root, queue), count, groups)
     if #popped < 2 * asked then queue_bells.note_empty(root, queue, hears) end
     if not popped[1] then
