@@ -25,8 +25,8 @@ SLOW = {
     "postgres": "a PostgreSQL server",
     "cluster": "a cluster of real servers",
     "second_redis": "Debian's Redis 7.0 beside the server of the run",
-    "hostile": "random and hostile input by the thousand",
-    "matrix": "every address with every kind of account",
+    "hostile": "random, hostile and all possible input by the thousand",
+    "matrix": "every address with every kind of account, every door with every rule",
     "packages": "a wheel and the site of docs that are built, and environments that the wheel is installed into",
 }
 FIXTURES = {
@@ -45,6 +45,8 @@ FIXTURES = {
 FOLDERS = {
     "faults": ("tests/faults/",),
     "hostile": (
+        "tests/formats/test_hostile_texts.py",
+        "tests/insight/test_oracle.py",
         "tests/security/fuzz/",
         "tests/security/requests/test_bombs.py",
         "tests/security/requests/test_hostile.py",

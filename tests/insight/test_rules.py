@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import pytest
+
 from machines.engine import DefinitionError, SignalboxError
 from machines.insight import questions
 from machines.insight.ingestion import InsightDuty
@@ -41,6 +43,7 @@ def test_a_step_that_an_event_of_its_own_took_further_is_no_deviation(engine, st
     assert [(one.target, one.event, one.example) for one in found.deviations] == [("C", "go", "a"), ("D", "look", "b")]
 
 
+@pytest.mark.hostile
 def test_no_step_of_a_chart_is_a_deviation(engine):
     together = 0
     for seed in range(40):

@@ -43,6 +43,7 @@ def test_every_transition_of_the_samples_is_taken_by_few_runs(redis_url, machine
     assert run_all(redis_url, definitions, paths)
 
 
+@pytest.mark.hostile
 def test_a_machine_with_regions_history_and_a_child(redis_url):
     definitions = load_examples()
     paths = find_paths(redis_url, definitions, "delivery", most_seconds=300, most_steps=600)

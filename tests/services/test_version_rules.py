@@ -46,6 +46,7 @@ WITHOUT_TARGET = {("version.policy", "target")}
 """No version begins to count by this."""
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("operation", "door"), CASES, ids=[" ".join(case) for case in CASES])
 def test_one_person_alone_gets_past_no_rule(engine: Engine, db, person, settings, tmp_path, operation, door):
     discover()

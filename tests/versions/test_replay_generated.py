@@ -34,6 +34,7 @@ RUN = settings(
 )
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_each_recorded_step_repeats_on_its_own_version(redis_url, kind):
     steps = 0

@@ -229,6 +229,7 @@ class Life(RuleBasedStateMachine):
         return self.engine.client.scan_iter(match=self.keys.root.replace("{", "[{]") + ":" + end, count=1000)
 
 
+@pytest.mark.hostile
 def test_whatever_happens_it_adds_up(redis_url):
     Life.url = redis_url
     run_state_machine_as_test(

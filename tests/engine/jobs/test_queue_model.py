@@ -232,6 +232,7 @@ class Queue(RuleBasedStateMachine):
         assert held == {job.unique: job.id for job in jobs if self.model.holder(job.unique) is job}
 
 
+@pytest.mark.hostile
 def test_a_queue_does_what_the_model_does(redis_url):
     Queue.url = redis_url
     run_state_machine_as_test(

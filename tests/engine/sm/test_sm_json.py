@@ -203,6 +203,7 @@ def test_what_a_machine_is_kept_as(client, key):
     }
 
 
+@pytest.mark.hostile
 def test_what_many_maps_mean_is_kept_within_bounds_and_right_past_them(own_server):
     """The library remembers maps between calls; 150 large ones would be 50 MB."""
     with redis.Redis.from_url(own_server.url, decode_responses=True) as client:

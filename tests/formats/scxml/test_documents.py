@@ -176,6 +176,7 @@ LARGE = {
 }
 
 
+@pytest.mark.hostile
 @for_each("name", LARGE)
 def test_a_large_document_takes_time_that_grows_with_its_length_only(name):
     definition, found = read(f"<scxml {NAMESPACE}>{LARGE[name]}</scxml>", "scxml")

@@ -91,11 +91,8 @@ def figures(page: Element) -> dict[str, dict[str, int]]:
     "query",
     [
         "",
-        "version=2",
         "tag=open",
-        "actor=bert",
         "actor=b*&version=1",
-        "id=p0",
         "by=to&is=Rome",
         "by=to&is=Rome&version=1&actor=carl&id=p0&tag=open",
         "older=1s&actor=anna",

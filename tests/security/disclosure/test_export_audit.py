@@ -35,6 +35,7 @@ def seer(having: Callable[..., Client]) -> Client:
     return having(reveal=True)
 
 
+@pytest.mark.matrix
 def test_each_address_that_sends_a_file_leaves_an_entry_and_no_other_does(vault, seer):
     wrong, files = [], set()
     for address in addresses(vault):

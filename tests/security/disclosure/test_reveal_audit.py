@@ -61,6 +61,7 @@ def told() -> list[tuple[str, str, list[str]]]:
     return [(entry.machine, entry.instance, entry.detail["shown"]) for entry in reveals()]
 
 
+@pytest.mark.matrix
 def test_no_address_shows_a_value_without_an_entry_and_none_leaves_one_that_shows_none(vault, seer, memory):
     """Entries name who saw what, and hold no value."""
     without, needless = [], []
@@ -87,6 +88,7 @@ def test_a_page_of_an_instance_leaves_one_entry_with_all_it_showed(vault, seer):
     assert told() == [(NAME, vault.shut, ["card", "copy"])]
 
 
+@pytest.mark.matrix
 def test_without_the_right_no_page_shows_it_and_there_is_nothing_to_tell(vault, having):
     client, shown = having(reveal=False), {}
     for address in addresses(vault):

@@ -379,6 +379,7 @@ def test_who_only_looks_sees_all_with_its_line_and_changes_nothing(place: Place,
     assert place.lasting_keys() == before
 
 
+@pytest.mark.matrix
 @pytest.mark.django_db
 def test_the_site_shows_every_page_with_its_line(place: Place, as_account, user_of) -> None:
     found = plant(as_account("web"))
@@ -445,6 +446,7 @@ def test_a_worker_works_and_waits_with_its_line(place: Place, as_account, tmp_pa
 # What is missing
 
 
+@pytest.mark.matrix
 @for_each("command", server_permissions.STEP)
 def test_each_command_that_is_missing_is_named_by_the_check(place: Place, as_account, command: str) -> None:
     as_account("web")

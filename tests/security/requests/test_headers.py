@@ -68,6 +68,7 @@ def _markup(answer, rules) -> None:
         assert not INLINE.search(tag), tag
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("role", ["supervisor", "anonymous"])
 def test_every_address_answers_with_all_of_them_whatever_it_answers(filled, as_, role):
     client = as_(role)
