@@ -48,9 +48,12 @@ FOLDERS = {
         "tests/formats/test_hostile_texts.py",
         "tests/insight/test_oracle.py",
         "tests/security/fuzz/",
+        "tests/security/permissions/test_permitted_properties.py",
         "tests/security/requests/test_bombs.py",
         "tests/security/requests/test_hostile.py",
         "tests/security/requests/test_injection.py",
+        "tests/statecharts/test_reference.py",
+        "tests/statecharts/test_sameness.py",
     ),
     "matrix": ("tests/security/matrix/",),
 }

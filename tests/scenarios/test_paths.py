@@ -31,6 +31,7 @@ def run_all(redis_url, definitions, paths) -> set[str]:
     return {name for scenario in file.scenarios for step in scenario.steps for name in step.then.transitions}
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize(
     ("machine", "runs"), [("activation", 1), ("payment", 5), ("new_device", 4), ("service_activation", 3)]
 )
@@ -53,6 +54,7 @@ def test_a_machine_with_regions_history_and_a_child(redis_url):
     run_all(redis_url, definitions, paths)
 
 
+@pytest.mark.hostile
 def test_pairs_of_transitions_are_taken(redis_url):
     definitions = load_examples()
     paths = find_paths(redis_url, definitions, "activation", pairs=True)
@@ -118,6 +120,7 @@ def test_the_command_writes_files_that_pass(redis_url, tmp_path):
     assert "scenarios:" in out
 
 
+@pytest.mark.faults
 def test_the_command_writes_tests_for_pytest_that_pass(redis_url, pytester, monkeypatch):
     names = ("activation", "payment", "delivery")
     write(pytester.path, {f"m/{name}.json": (EXAMPLES / f"{name}.json").read_text() for name in names})

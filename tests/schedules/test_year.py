@@ -6,6 +6,8 @@ from datetime import datetime
 from itertools import cycle
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from machines.schedules import Schedule, read
 
 from .clock import DAY, HOUR, MINUTE, WHAT
@@ -34,6 +36,7 @@ def list_between(schedule: Schedule, start: int, end: int) -> list[int]:
     return found
 
 
+@pytest.mark.hostile
 def test_each_occurrence_of_a_year_takes_effect_once(clock):
     engine, begin, end = clock.engine, at("2027-01-01T00:00"), at("2028-01-01T00:00")
     clock.now = begin

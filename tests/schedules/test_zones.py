@@ -88,6 +88,7 @@ def walk(expression: str, zone: str, begin: int, end: int) -> list[int]:
     return found
 
 
+@pytest.mark.hostile
 @for_each("zone", list_zones)
 def test_cron_is_due_as_the_clock_of_the_zone_shows(zone):
     for change in changes(zone):

@@ -131,6 +131,7 @@ HTTP: dict[str, Callable[[Any, str], tuple[int, str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.matrix
 @for_each("door", HTTP)
 def test_no_door_of_the_site_moves_an_instance(engine, machines, boss, door):
     for machine in machines:

@@ -49,6 +49,7 @@ def live(engine, definition, seed):
     return compare(life, life.inputs, engine.simulate(definition, life.inputs, id=ID, now=NOW))
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_random_charts(redis_url, kind):
     steps = 0

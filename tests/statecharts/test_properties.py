@@ -148,6 +148,7 @@ class Yard:
             self.engine.hand_back(job, now=self.now)
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_whatever_happens_it_adds_up(redis_url, kind):
     @RUN

@@ -50,6 +50,7 @@ def opened(path: Path) -> sqlite3.Connection:
     return connection
 
 
+@pytest.mark.faults
 def test_a_new_installation_is_its_owners_alone(tmp_path):
     home = tmp_path / "home"
     assert "mode" not in manage(home, "migrate", "--verbosity", "0")
@@ -58,6 +59,7 @@ def test_a_new_installation_is_its_owners_alone(tmp_path):
         assert [mode(home / name) for name in FILES] == ["600"] * 3
 
 
+@pytest.mark.faults
 def test_what_was_open_is_closed_and_said_once(tmp_path):
     home = tmp_path / "home"
     home.mkdir(mode=0o755)

@@ -58,6 +58,7 @@ def addresses() -> list[str]:
     return [*pages, *(f"/api/v1/machines/{LOST}{path}" for path in paths)]
 
 
+@pytest.mark.matrix
 def test_a_machine_that_is_gone_names_those_alone_that_are_seen(client):
     told = {}
     for address in addresses():
