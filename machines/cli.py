@@ -64,9 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if folder not in sys.path:  # modules of the project; last, so that a folder named dashboard hides nothing of ours
         sys.path.append(folder)
     if words[0] == "worker" and _is_standalone(words):
-        from machines.worker.command import standalone
+        from machines.worker.command import command
 
-        return standalone.run(words[1:], os.environ)
+        return command.run(words[1:], os.environ)
     if words[0] == "library":
         from machines.management import library_command
 

@@ -32,9 +32,8 @@ from machines.versions import plans
 from machines.webhooks.audit_stream import AuditStream
 from machines.webhooks.fan_out import FanOut, prune
 from machines.webhooks.sender import Sender
-from machines.worker.duties.engine_duties import make_engine_duties
-from machines.worker.duties.periodic import Duty
-from machines.worker.duties.rollout_guard import ACTOR, RolloutGuard
+from machines.worker.duties.engine_duties import ACTOR, RolloutGuard, make_engine_duties
+from machines.worker.duties.exclusive_duties import Duty
 from machines.worker.options import Options
 
 log = logging.getLogger(__name__)

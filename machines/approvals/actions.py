@@ -9,7 +9,7 @@ with whichever token, and superusers are no exception.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,9 +23,13 @@ from machines.bulks import actions as bulks
 from machines.bulks.store import OrderLost
 from machines.catalog import redaction
 from machines.catalog.models import Draft
-from machines.catalog.version_rules import OPERATIONS, PUBLISH
+from machines.catalog.queries import every_outline, outline_of
+from machines.catalog.version_rules import MIGRATE, OPERATIONS, PUBLISH, find_rule, find_setting_terms
 from machines.connections import get_engine
 from machines.engine import BadInput, Explanation, Preview, SignalboxError
+from machines.engine.definitions import Outline
+from machines.engine.definitions.approval_terms import ApprovalTerms, find_terms, merge_terms
+from machines.engine.definitions.outline import covers_action
 from machines.engine.limits import MAX_REASON
 from machines.instances.actions import Call, perform
 from machines.instances.queries import redactor_of
@@ -35,12 +39,36 @@ from machines.versions import drafts, plans, rollouts
 
 from . import queries
 from .models import CUT_OFF, EXPIRED, LASTS, UNKNOWN, Approval
-from .terms import find_request_terms
 
 State = Approval.State
 SAID = 2000  # characters of the outcome
 CARRIED_OUT = (State.RUNNING, State.DONE, State.FAILED)
 CLOCK = "signalbox"  # who lets requests expire
+
+
+def find_request_terms(needed: ApprovalNeeded) -> ApprovalTerms:
+    """Return on which terms an action is approved. The version of an instance decides; for a bulk action every version
+    of the machine; for a change of versions the rules that hold."""
+    outside = find_setting_terms(needed.machine, OPERATIONS.get(needed.name) or [needed.action])
+    rule = needed.rule
+    if needed.bulk and needed.name == MIGRATE:
+        sources = Bulk(get_engine(), needed.bulk).order().migration.sources
+        rule = find_rule(MIGRATE, needed.machine, moves=[(source.version, source.to) for source in sources])
+    if rule is not None:
+        return outside.merge(rule.terms)
+    if needed.id:
+        version = get_engine().get(needed.machine, needed.id).version
+        return outside.merge(_find_terms([outline_of(needed.machine, version)], needed.action))
+    return outside.merge(_find_terms(every_outline(needed.machine), needed.action))
+
+
+def _find_terms(outlines: Iterable[Outline], action: str) -> ApprovalTerms:
+    return merge_terms(
+        find_terms(outline.approvers, [name])
+        for outline in outlines
+        for name in outline.approval
+        if covers_action(name, action)
+    )
 
 
 def ask(actor: Actor, needed: ApprovalNeeded, *, reason: str = "") -> Approval:

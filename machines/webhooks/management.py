@@ -19,7 +19,7 @@ from machines.encryption.ciphers import Unreadable
 from machines.engine.limits import check_machine_name
 from machines.people.actor import Actor
 
-from . import consumer_group, fan_out, message_body
+from . import fan_out, message_body
 from .addresses import check_address
 from .errors import BadReceiver, BadWebhook, UnknownWebhook
 from .models import Delivery, LogGap, Webhook
@@ -172,7 +172,7 @@ def _begin_now() -> int:
     """Return the moment from which messages are sent. Logs nobody was reading are read from their ends."""
     engine = get_engine()
     if not Webhook.list_emitting().exists():
-        consumer_group.align(engine)
+        fan_out.align(engine)
     return engine.emitted_logs().now()
 
 

@@ -3,7 +3,7 @@
 Apps write ``from machines.worker import handler`` in their ``handlers.py``. The parts:
 
 - ``registry``: the handlers; ``job``: what a handler receives; ``options``
-- ``launcher``: the life of the process; ``supervisor``: several processes; ``lease_renewal``, ``worker_info``: what the
+- ``launcher``: the life of the process; ``supervisor``: several processes; ``lease_renewal``: what the
   process tells Redis of itself
 - ``intake/``: which queues to serve, taking jobs, waiting for jobs, how many to take ahead
 - ``execution/``: running handlers in threads and coroutines, deadlines, progress, reporting finished jobs

@@ -13,11 +13,10 @@ from typing import Any, Literal
 from machines.engine import Engine, errors
 
 from .duties.clock_monitor import ClockMonitor
-from .duties.due_work import DueWork, DueWorkLoop
+from .duties.due_work import DueWork, DueWorkLoop, TimerWaiter
+from .duties.exclusive_duties import Duty, Periodic
 from .duties.expired_leases import LeaseRecovery
 from .duties.partition_shares import PartitionShares
-from .duties.periodic import Duty, Periodic
-from .duties.timer_waiter import TimerWaiter
 from .execution.completer import Completer, Counters, OnFailure, ignore_failure
 from .execution.executor import STOPPED, Executor
 from .execution.in_flight import InFlightJobs
@@ -25,15 +24,13 @@ from .execution.output import OutputKeeper
 from .execution.progress_reporter import ProgressReporter
 from .helper_process import HelperProcess
 from .intake.bell_listener import BellListener
-from .intake.fetcher import Fetcher
+from .intake.fetcher import Fetcher, QueueWaiter
 from .intake.poll_loop import PollLoop
-from .intake.queue_waiter import QueueWaiter
 from .intake.served_queues import ServedQueues
 from .job import Job
-from .lease_renewal import LeaseRenewal
+from .lease_renewal import InfoBuilder, LeaseRenewal
 from .options import Options
 from .registry import Registry
-from .worker_info import InfoBuilder
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from machines.audit import chain, verification
+from machines.audit import chain
 from machines.audit.entries import record
 from machines.engine import Engine
 from machines.models import AuditEntry, AuditHead
@@ -40,7 +40,7 @@ def entries() -> QuerySet[AuditEntry]:
 
 
 def find(heads: dict[int, set[str]] | None = None) -> list[str]:
-    return verification.verify(heads or {}).findings
+    return chain.verify(heads or {}).findings
 
 
 def rehash(entries: QuerySet[AuditEntry], begin: int = 1) -> None:
@@ -146,7 +146,7 @@ def test_a_change_is_found_and_named(request, tamper, finding):
 
 def test_an_unbroken_chain_is_in_order(entries):
     assert list(entries.order_by("number").values_list("number", "actor")) == list(enumerate(NAMES, 1))
-    report = verification.verify({})
+    report = chain.verify({})
     assert (report.checked, report.waiting, report.findings) == (5, 0, [])
     assert (report.number, report.digest) == (5, entries.get(actor="eve").digest)
 
@@ -191,7 +191,7 @@ def test_entries_of_a_transaction_are_chained_when_it_commits(entries):
 
 def test_an_entry_whose_writer_was_killed_is_chained_later(entries):
     AuditEntry(actor="old", action="login", outcome="done").save()
-    assert verification.verify({}).waiting == 1
+    assert chain.verify({}).waiting == 1
     tables.prune()
     assert entries.get(actor="old").number == 6
     assert find() == []
@@ -233,7 +233,7 @@ def test_retention_seals_what_went(prune, entries):
     assert (seal.number, seal.actor, seal.detail) == (
         6, "retention", {"first": 1, "last": 2, "count": 2, "digest": min(heads[2])},
     )  # fmt: skip
-    report = verification.verify(heads)
+    report = chain.verify(heads)
     assert (report.checked, report.sealed, report.compared, report.findings) == (4, 2, 4, [])
 
 
@@ -285,7 +285,7 @@ def test_the_migration_seals_what_went_before_there_were_seals(entries):
     migration.write_seal(
         SimpleNamespace(get_model=lambda app, name: heads if name == "AuditHead" else AuditEntry), None
     )
-    assert verification.verify({}).sealed == 2
+    assert chain.verify({}).sealed == 2
     assert find() == []
 
 
@@ -313,7 +313,7 @@ def test_the_migration_chains_what_is_there():
     AuditEntry.objects.bulk_create(AuditEntry(actor=name, action="login", outcome="done") for name in NAMES)
     import_module("machines.migrations.0024_audit_chain").chain_entries(apps, connection.schema_editor)
     assert list(AuditEntry.objects.order_by("number").values_list("actor", flat=True)) == list(NAMES)
-    assert verification.verify({}).checked == 5
+    assert chain.verify({}).checked == 5
     assert find() == []
 
 

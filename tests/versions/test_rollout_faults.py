@@ -9,7 +9,7 @@ import pytest
 from machines.engine import Engine
 from machines.engine.connection.calls import Caller
 from machines.engine.definitions import compile_definition
-from machines.worker.duties.rollout_guard import RolloutGuard
+from machines.worker.duties.engine_duties import RolloutGuard
 from tests.engine.builders import door
 
 PARTITIONS = 4

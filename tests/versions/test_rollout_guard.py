@@ -9,7 +9,7 @@ from machines.audit import entries
 from machines.engine import Attempts, Guard, Refused, Rollout
 from machines.engine.versions.rollout.rollouts import judge_rollout
 from machines.models import AuditEntry
-from machines.worker.duties.rollout_guard import RolloutGuard
+from machines.worker.duties.engine_duties import RolloutGuard
 from tests.cases import for_each
 from tests.engine.builders import NOW, machine
 

@@ -9,9 +9,8 @@ from django.db import OperationalError
 from machines.catalog.redaction import MASK
 from machines.models import Delivery, LogCursor, LogGap, Webhook
 from machines.patterns import log_group
-from machines.webhooks import consumer_group, fan_out, management
-from machines.webhooks.consumer_group import GROUP, ConsumerGroup
-from machines.webhooks.fan_out import FanOut
+from machines.webhooks import fan_out, management
+from machines.webhooks.fan_out import GROUP, ConsumerGroup, FanOut
 from tests.engine.builders import fields, machine, publish
 from tests.engine.instances.racing import in_threads
 
@@ -149,7 +148,7 @@ def test_a_group_that_is_not_there_begins_where_it_was_noted_last(engine, bell, 
 
 def test_aligning_puts_the_group_at_the_end_of_every_log(engine, bell):
     ring(engine, bell, 3)
-    consumer_group.align(engine)
+    fan_out.align(engine)
     assert LogCursor.objects.get().position == engine.client.xlen(log_of(engine, bell)) == 3
     assert ConsumerGroup(engine).take((bell, 0)).entries == []
 
@@ -244,7 +243,7 @@ def test_a_group_that_is_made_while_another_worker_takes_it_away_begins_again(en
     late, drop = ConsumerGroup(engine), LogCursor.delete
 
     def made_anew(cursor):
-        consumer_group.align(engine)
+        fan_out.align(engine)
         return drop(cursor)
 
     with monkeypatch.context() as patch:

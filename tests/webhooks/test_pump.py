@@ -4,9 +4,7 @@ import json
 
 from machines.models import Delivery, LogCursor, LogGap, Webhook
 from machines.webhooks import management
-from machines.webhooks.consumer_group import GROUP
-from machines.webhooks.event_filter import matches_filter
-from machines.webhooks.fan_out import FanOut
+from machines.webhooks.fan_out import GROUP, FanOut, matches_filter
 from tests.cases import for_each
 from tests.engine.builders import fields, machine, publish
 from tests.engine.instances.racing import in_threads

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from machines.engine import Engine, Job
-from machines.worker.duties.periodic import Duty
+from machines.worker.duties.exclusive_duties import Duty
 from machines.worker.launcher import Launcher
 from machines.worker.options import Options
 from machines.worker.registry import Registry

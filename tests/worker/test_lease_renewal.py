@@ -8,8 +8,7 @@ from machines.engine import errors
 from machines.worker.execution.in_flight import InFlightJobs
 from machines.worker.intake.served_queues import ServedQueues
 from machines.worker.job import Job
-from machines.worker.lease_renewal import ROW_EVERY, LeaseRenewal
-from machines.worker.worker_info import InfoBuilder
+from machines.worker.lease_renewal import ROW_EVERY, InfoBuilder, LeaseRenewal
 
 from . import builders
 from .builders import LEASE, START, registry_of, take_one

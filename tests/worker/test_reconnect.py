@@ -11,8 +11,7 @@ import pytest
 from machines.engine import Engine, errors
 from machines.server import Server
 from machines.worker.intake.bell_listener import BellListener
-from machines.worker.intake.fetcher import Fetcher
-from machines.worker.intake.queue_waiter import QueueWaiter
+from machines.worker.intake.fetcher import Fetcher, QueueWaiter
 from machines.worker.intake.served_queues import ServedQueues
 from tests.installation.processes import eventually
 

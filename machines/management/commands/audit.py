@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from machines.audit.verification import read_heads, verify
+from machines.audit.chain import read_heads, verify
 from machines.conf import conf
 from machines.management.verbs import add_verb, add_verbs
 

@@ -18,8 +18,7 @@ from machines.patterns import Locks
 from machines.signals import send_failure
 from machines.worker.command.command import add_arguments, list_arguments, read_names, read_options, run_worker
 from machines.worker.command.command_line import list_restart_command
-from machines.worker.duties.exclusive_duties import Scheduler
-from machines.worker.duties.periodic import Duty
+from machines.worker.duties.exclusive_duties import Duty, Scheduler
 from machines.worker.handler_checks import TAG as DEFINITIONS_TAG
 from machines.worker.options import Options
 from machines.worker.registry import HandlerError, discover

@@ -16,7 +16,7 @@ from machines.worker.registry import Handler
 from . import database_connections
 from .bundles import Unit
 from .in_flight import InFlightJobs
-from .waiting_line import WaitingLine, Work
+from .threads import WaitingLine, Work
 
 log = logging.getLogger(__name__)
 

@@ -21,8 +21,7 @@ from .completer import Completer
 from .coroutines import Coroutines
 from .in_flight import InFlightJobs
 from .output import OutputKeeper
-from .threads import Threads
-from .waiting_line import Work
+from .threads import Threads, Work
 
 log = logging.getLogger(__name__)
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from redis import RedisCluster
 
 from machines.engine import Engine, errors
+from machines.engine.jobs.wakeups import Bell
 from machines.worker.execution.progress_reporter import ProgressReporter
 from machines.worker.job import Job
 
-from .queue_waiter import POLL, QueueWaiter
+from .bell_listener import BellListener
 from .served_queues import ServedQueue, ServedQueues
 
 log = logging.getLogger(__name__)
 
+POLL = 0.25  # seconds between two looks while bells cannot be heard
 BUSY_HOLD = 0.5  # seconds a queue that is paused or full is left alone while jobs run
 REFRESH = 10.0  # seconds between two looks at what is published, should the news of it have been missed
 NEWS = 1.0  # seconds between two looks for that reason: many machines may be published together
@@ -25,6 +29,82 @@ NAMES = 30.0  # seconds between two looks for queues that no definition feeds
 SOME = 100  # queues of partitions whose keys one look reads: all of them in turn, should the server's memory be wrong
 SOME_APART = 10  # the same on a cluster, where each is a command
 MOST = 100  # jobs of one call: a few milliseconds in which the server does nothing else
+
+
+@dataclass(slots=True)
+class Heard:
+    """What rang since the last look. ``queues``: root -> queues; ``gap``: bells may have been missed; ``news``: a
+    definition was published."""
+
+    queues: dict[str, set[str]] = field(default_factory=dict)
+    gap: bool = False
+    news: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.queues) or self.gap or self.news
+
+
+class QueueWaiter:
+    """A bell says "look at this queue" and carries no work: losing one delays a job until the next look, never loses
+    it."""
+
+    def __init__(self, listener: BellListener, block: float) -> None:
+        self._listener = listener
+        self._block = block
+        self._changed = threading.Condition()
+        self._heard = Heard()
+        self._interrupted = False
+        listener.add(self)
+
+    @property
+    def hears(self) -> bool:
+        """Whether no bell can be missed at the moment."""
+        return self._listener.hears
+
+    def hear(self, bell: Bell) -> None:
+        if bell.queue is not None:
+            with self._changed:
+                self._heard.queues.setdefault(bell.root, set()).add(bell.queue)
+                self._changed.notify_all()
+
+    def hear_gap(self) -> None:
+        with self._changed:
+            self._heard.gap = True
+            self._changed.notify_all()
+
+    def hear_news(self) -> None:
+        with self._changed:
+            self._heard.news = True
+            self._changed.notify_all()
+
+    def watch(self, machines: list[str]) -> None:
+        """Listen to the bells of these machines."""
+        self._listener.watch(machines)
+
+    def wait(self, most: float | None = None) -> None:
+        """Return when something is heard, after the block time, ``most`` seconds, or when it is interrupted."""
+        seconds = self._block if most is None else max(0.0, min(most, self._block))
+        if not self.hears:
+            seconds = min(seconds, POLL)
+        with self._changed:
+            self._changed.wait_for(lambda: self._interrupted or bool(self._heard), seconds)
+
+    def collect(self) -> Heard:
+        """Return what was heard since the last call."""
+        with self._changed:
+            heard, self._heard = self._heard, Heard()
+        return heard
+
+    def interrupt(self) -> None:
+        """End all waiting, also one going on in another thread."""
+        with self._changed:
+            self._interrupted = True
+            self._changed.notify_all()
+
+    def listen(self) -> None:
+        """Wait again from now on."""
+        with self._changed:
+            self._interrupted = False
 
 
 class Fetcher:

@@ -6,8 +6,7 @@ import pytest
 
 from machines.engine import Engine
 from machines.worker.intake.bell_listener import BellListener
-from machines.worker.intake.fetcher import BUSY_HOLD, NAMES, REFRESH, Fetcher
-from machines.worker.intake.queue_waiter import QueueWaiter
+from machines.worker.intake.fetcher import BUSY_HOLD, NAMES, REFRESH, Fetcher, QueueWaiter
 from machines.worker.intake.served_queues import ServedQueue, ServedQueues
 from tests.installation.processes import eventually
 from tests.worker import builders

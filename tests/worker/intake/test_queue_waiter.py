@@ -8,7 +8,7 @@ import pytest
 
 from machines.engine.jobs.wakeups import Bell
 from machines.worker.intake.bell_listener import BellListener
-from machines.worker.intake.queue_waiter import QueueWaiter
+from machines.worker.intake.fetcher import QueueWaiter
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from machines.engine import Engine, errors
 from machines.worker.execution.in_flight import InFlightJobs
 from machines.worker.intake.served_queues import ServedQueue, ServedQueues
-from machines.worker.worker_info import InfoBuilder
+from machines.worker.lease_renewal import InfoBuilder
 from tests.worker.builders import errand, registry_of
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from machines.engine import Engine
-from machines.worker.duties.index_builder import IndexBuilder
+from machines.worker.duties.engine_duties import IndexBuilder
 from tests.engine.builders import door, publish
 from tests.engine.search.indexed import every
 

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from machines.engine import Engine, errors
-from machines.worker.duties.job_check import JobCheck
+from machines.worker.duties.engine_duties import JobCheck
 from tests.installation.processes import eventually
 from tests.worker import builders
 from tests.worker.builders import Running, places, registry_of

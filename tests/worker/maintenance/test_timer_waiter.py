@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from machines.engine.jobs.wakeups import Bell
-from machines.worker.duties.timer_waiter import TimerWaiter
+from machines.worker.duties.due_work import TimerWaiter
 from machines.worker.intake.bell_listener import BellListener
 from tests.engine.builders import machine, publish
 from tests.installation.processes import eventually
