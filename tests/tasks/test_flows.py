@@ -89,6 +89,12 @@ def test_a_result_that_is_no_json_fails_at_once(engine, tasks):
     assert flow.errors[0].exception_class_path == "builtins.TypeError"
 
 
+def nest(make, part, depth):
+    for _ in range(depth):
+        part = make(part)
+    return part
+
+
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
@@ -100,6 +106,8 @@ def test_a_result_that_is_no_json_fails_at_once(engine, tasks):
         (lambda t: call(t.add, object()).enqueue(), TypeError, "argument 1 is no JSON"),
         (lambda t: call(t.foreign).enqueue(), Exception, "is no backend of Signalbox"),
         (lambda t: group(*[call(t.add, 1)] * 101).enqueue(), Exception, "a flow has 100 calls at most"),
+        (lambda t: nest(group, call(t.add, 1), 16).enqueue(), Exception, "lie 15 deep in one another at most"),
+        (lambda t: nest(chain, call(t.add, 1), 5000).enqueue(), Exception, "lie 15 deep in one another at most"),
     ],
 )
 def test_what_no_flow_can_be_is_refused_before_anything_is_written(engine, tasks, make, error, text):
@@ -111,6 +119,11 @@ def test_what_no_flow_can_be_is_refused_before_anything_is_written(engine, tasks
 def test_a_hundred_calls_in_a_group_end_well(engine, tasks):
     flow = chord(group(*[call(tasks.add, n, 0) for n in range(99)]), call(tasks.echo, PREVIOUS)).enqueue()
     assert finish(engine, flow).return_value == [[list(range(99))], {}]
+
+
+def test_a_flow_may_be_as_deep_as_a_machine(engine, tasks):
+    flow = nest(group, call(tasks.add, 1, 2), 15).enqueue()
+    assert json.dumps(finish(engine, flow).return_value) == "[" * 15 + "3" + "]" * 15
 
 
 def test_a_flow_that_never_was_is_named(engine, tasks):

@@ -36,6 +36,7 @@ from .framework import InvalidTask, Task, TaskError, TaskResultDoesNotExist, Tas
 from .results import list_errors, make_result
 
 MAX_CALLS = 100  # of one flow: their results are data of one instance
+MAX_DEPTH = 15  # groups in groups: a machine has 32 levels, and each takes two
 DONE = "Done"
 
 
@@ -166,7 +167,7 @@ class Builder:
     """Makes the machine of a flow and the data of its instance. ``result_<n>`` is what call ``n`` returned."""
 
     def __init__(self, whole: Part) -> None:
-        self._calls, self._names = 0, {DONE}
+        self._calls, self._depth, self._names = 0, 0, {DONE}
         self._first: SignalboxBackend | None = None
         self._fields: dict[str, Any] = {"result": {}, "enqueued_at": {"type": "string"}}
         self.data: dict[str, Any] = {}
@@ -209,10 +210,16 @@ class Builder:
         it; ``before``: the expression of the result before it, "" for none."""
         if isinstance(part, Call):
             return self._add_call(part, target, before)
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise InvalidTask(f"chains and groups of a flow lie {MAX_DEPTH} deep in one another at most")
         if isinstance(part, Chain):
-            return self._add_chain(part, target, before)
-        assert isinstance(part, Group)
-        return self._add_group(part, target, before)
+            found = self._add_chain(part, target, before)
+        else:
+            assert isinstance(part, Group)
+            found = self._add_group(part, target, before)
+        self._depth -= 1
+        return found
 
     def _add_chain(self, part: Chain, target: str, before: str) -> tuple[dict[str, Any], str, str]:
         states: dict[str, Any] = {}
