@@ -7,6 +7,7 @@ patterns need.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -267,6 +268,23 @@ def layer_of(module: str) -> float:
     package, *inside = module.split(".")
     found = [LAYERS.index(name) for name in inside[1:] if name in LAYERS]
     return found[0] if found and package == "machines" else float("nan")
+
+
+FLOOR = re.compile(r"^ +(\d+)  ([a-z  ]+)$", re.MULTILINE)
+NO_ROOMS = {"static", "templates", "templatetags", "migrations"}
+
+
+def test_rooms_import_only_those_on_lower_floors_of_the_drawing(imports: list[Import]):
+    drawing = FLOOR.findall((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    floors = {room: int(floor) for floor, rooms in drawing for room in rooms.split()}
+    folders = {file.parent.name for file in ROOT.glob("machines/*/__init__.py")} - NO_ROOMS
+    assert folders | {"connections"} == set(floors), "docs/architecture.md draws other rooms"
+    wrong = []
+    for one in imports:
+        source, target = (name.split(".")[1] for name in (f"{one.source}.", f"{one.target}."))
+        if one.target.startswith("machines.") and source != target and {source, target} <= {*floors}:
+            wrong += [str(one)] * (one.source.startswith("machines.") and floors[source] <= floors[target])
+    assert not wrong, "these import a room that the drawing has not below theirs:\n" + "\n".join(wrong)
 
 
 REGISTERED = "machines.integrations"

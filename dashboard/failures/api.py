@@ -18,7 +18,7 @@ from machines.engine.limits import MAX_DELAY
 from machines.failures import actions as failures
 from machines.failures import queries
 from machines.failures.actions import MAX_RATE, RATE
-from machines.failures.found_jobs import start
+from machines.failures.found_jobs import JobsOrder, start
 from machines.failures.queries import GroupView
 
 from .forms import InboxTerms
@@ -188,7 +188,8 @@ def act_on_jobs(request: HttpRequest, machine: str, queue: str, body: ActingOnFo
     given = body.model_dump()
     offset = request_terms.read_number(f"jobs:{body.place}", given.pop("cursor")) or 0
     search = SearchTerms(**{name: given.pop(name) for name in SearchTerms.model_fields})
-    return Status(201, start(actor_of(request), machine, queue, search.terms, offset=offset, **given))
+    order = JobsOrder(offset=offset, **given)
+    return Status(201, start(actor_of(request), machine, queue, search.terms, order))
 
 
 @group.get(GROUP, right="view", answers=FailureGroupDetail)

@@ -224,7 +224,7 @@ def show_search(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
         if act.form.is_valid():
             try:
                 about = {"place": place, "action": name, "offset": search.after, **act.form.cleaned_data}
-                made = found_jobs.start(actor, machine, queue, search.terms, **about)
+                made = found_jobs.start(actor, machine, queue, search.terms, found_jobs.JobsOrder(**about))
             except (errors.BadInput, errors.Miscounted) as error:
                 turned = make_failure(error)
             else:

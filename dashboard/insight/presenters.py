@@ -254,7 +254,7 @@ class InsightPage:
 def choose_figure(
     state: str, step: tuple[str, str, str], path: Sequence[str], stages: Sequence[str], within: int | None,
     measure: tuple[str, str],
-) -> dict[str, Any]:  # fmt: skip
+) -> questions.Figure:  # fmt: skip
     """Return which figure instances are behind, as ``list_instances`` takes it: the path, else stages, measure, step
     or state; all of the search without one."""
     if path:

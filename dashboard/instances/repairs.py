@@ -152,11 +152,11 @@ def _apply(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
     """Apply the repair; return None if it was refused, and keep the result."""
     before, given = repair.instance, repair.form.cleaned_data
     try:
-        return instances.repair(
-            actor, repair.kind.name, before.machine, before.id, reason=given["reason"],
-            expect=given["expect"], key=key_of_content(given["key"], post), shows=False,
-            **repair.form.arguments(),
+        call = instances.Call(
+            repair.kind.name, before.machine, before.id, repair.form.arguments(), given["reason"], given["expect"],
+            key_of_content(given["key"], post),
         )  # fmt: skip
+        return instances.perform(actor, call, shows=False)
     except EXPLAINED as error:
         _explain(actor, repair, error, post)
         if isinstance(error, errors.Conflict):

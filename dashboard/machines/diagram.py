@@ -18,7 +18,7 @@ from machines.engine import Instance, Live, Problem
 from machines.engine.definitions import Outline, StateOutline, TransitionOutline, durations
 
 from . import diagram_modes
-from .diagram_modes import DEFAULT, CoverageFigures, Mode, ModeFigures, TransitionRates, format_count
+from .diagram_modes import DEFAULT, NO_READINGS, Mode, ModeFigures, ModeReadings, format_count
 
 
 def draw_machine(
@@ -26,24 +26,19 @@ def draw_machine(
     live: Live,
     chosen: str | None,
     mode: Mode = DEFAULT,
+    readings: ModeReadings = NO_READINGS,
     *,
-    in_error: Mapping[str, int] | None = None,
     bare: bool = False,
     search: Mapping[str, str] | None = None,
-    partial: bool = False,
-    rates: TransitionRates | None = None,
-    coverage: CoverageFigures | None = None,
 ) -> SafeString:
     """Draw the figures of a mode on states, lines and queues.
 
     A state links to the list filtered by it, a group to the drawing with it folded or not; a line links to the
     instances in its target that came by it, the latest first; where the machine does not index transitions, to all in
     its target. A state with substates has their sum. A line has the flow of all transitions it stands for. Marks are
-    shown in every mode. ``in_error``: state -> instances in error; ``bare``: no links, for a file; ``search``: other
-    terms of the list, which the links keep; ``partial``: the counts are lower bounds; ``rates``: for a mode that shows
-    rates; ``coverage``: for the mode of tests.
+    shown in every mode. ``bare``: no links, for a file; ``search``: other terms of the list, which the links keep.
     """
-    reading = diagram_modes.read_figures(mode, view, live, in_error or {}, rates or TransitionRates(), coverage)
+    reading = diagram_modes.read_figures(mode, view, live, readings)
     overlay, groups = Overlay(), _list_groups(view)
 
     def make_address(terms: Mapping[str, str]) -> str:
@@ -51,7 +46,7 @@ def draw_machine(
 
     counts = view.drawn.sum_counts(live.counts)
     for state, part in _list_visible_states(view):
-        overlay.counts[part] = reading.states.get(state, "") + ("+" if partial and mode is DEFAULT else "")
+        overlay.counts[part] = reading.states.get(state, "") + ("+" if readings.partial and mode is DEFAULT else "")
         kept = dict(search or {})
         if state in groups:
             overlay.links[part] = f"{make_address(view.toggle_fold(state))}#{part}"

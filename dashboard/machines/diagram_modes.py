@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
+from typing import NamedTuple
 
 from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.version_view import VersionView
@@ -138,18 +140,23 @@ class ModeFigures:
     marks: dict[str, Mark] = field(default_factory=dict)
 
 
-def read_figures(
-    mode: Mode,
-    view: VersionView,
-    live: Live,
-    in_error: Mapping[str, int],
-    rates: TransitionRates,
-    coverage: CoverageFigures | None = None,
-) -> ModeFigures:
-    """Compute the current figures. ``in_error``: state -> instances in error; ``rates``: for a ``moving`` mode;
-    ``coverage``: for the mode of tests."""
-    found = ModeFigures(mode)
-    failing = view.drawn.sum_counts(in_error) | dict(in_error)
+class ModeReadings(NamedTuple):
+    """What a mode shows beside the counts. ``in_error``: state -> instances in error; ``rates``: for a ``moving`` mode;
+    ``coverage``: for the mode of tests; ``partial``: the counts are lower bounds."""
+
+    in_error: Mapping[str, int] = MappingProxyType({})
+    rates: TransitionRates | None = None
+    coverage: CoverageFigures | None = None
+    partial: bool = False
+
+
+NO_READINGS = ModeReadings()
+
+
+def read_figures(mode: Mode, view: VersionView, live: Live, readings: ModeReadings) -> ModeFigures:
+    """Compute the current figures."""
+    found, rates = ModeFigures(mode), readings.rates or TransitionRates()
+    failing = view.drawn.sum_counts(readings.in_error) | dict(readings.in_error)
     if mode is MODES["failures"]:
         figures: Mapping[str, float] = failing
     elif mode is MODES["tests"]:
@@ -171,7 +178,7 @@ def read_figures(
     elif mode is MODES["flow"]:
         _fill_rates(found, view, rates)
     elif mode is MODES["tests"]:
-        _fill_coverage(found, view, coverage or CoverageFigures())
+        _fill_coverage(found, view, readings.coverage or CoverageFigures())
     else:
         found.flow_texts = {
             part: format_count(taken) if taken else "" for part, taken in count_flows(view, live).items()

@@ -45,7 +45,7 @@ from machines.people.permissions import Scope, allows, scope_of
 from machines.retention import figures
 
 from .diagram import count_errors, draw_machine
-from .diagram_modes import MODES, CoverageFigures, mode_of, read_coverage, read_rates
+from .diagram_modes import MODES, CoverageFigures, ModeReadings, mode_of, read_coverage, read_rates
 from .forms import Creation
 from .instance_list import InstanceList, read_page
 
@@ -195,11 +195,8 @@ class MachinePage:
             live if tally is None else replace(live, counts=tally.counts, oldest=oldest),
             listing.state,
             self.mode,
-            in_error=self.in_error,
+            ModeReadings(self.in_error, self.rates, self.coverage, self.track.partial),
             search={name: text for name, text in listing.filter.texts.items() if name != "state"},
-            partial=self.track.partial,
-            rates=self.rates,
-            coverage=self.coverage,
         )
 
     # The list

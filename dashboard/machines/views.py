@@ -43,7 +43,7 @@ from machines.retention import figures
 
 from . import instance_list as listings
 from .diagram import count_errors, draw_machine
-from .diagram_modes import MODES, mode_of, read_coverage, read_rates
+from .diagram_modes import MODES, ModeReadings, mode_of, read_coverage, read_rates
 from .forms import Creation
 from .instance_list import InstanceList
 from .presenters import InstanceTable, MachinePage, count_found, count_shown_errors, describe_tally, load_view
@@ -185,10 +185,12 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
             live,
             None,
             mode,
-            in_error=count_errors(engine, view, own),
+            ModeReadings(
+                count_errors(engine, view, own),
+                read_rates(view, live, Panels()) if mode.moving else None,
+                read_coverage(view, live) if mode is MODES["tests"] else None,
+            ),
             bare=True,
-            rates=read_rates(view, live, Panels()) if mode.moving else None,
-            coverage=read_coverage(view, live) if mode is MODES["tests"] else None,
         )
         return answer_drawing(drawing)
     return _answer_drawing(request, view)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
@@ -46,15 +47,12 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
         read_choices(request.POST),
     )
     if not form.is_valid():
-        return _render_form_page(request, live, versions, form, choices, to=to, status=400)
+        return _render_form_page(request, live, versions, form, choices, to)
     to = form.cleaned_data["to"]
-    plan, findings, mistake = _make_plan(Actor.of(request), machine, to, form, choices)
-    if request.POST.get("do") != "store" or plan is None or mistake:
-        return _render_form_page(
-            request, live, versions, form, choices, to=to, plan=plan, findings=findings, mistake=mistake,
-            status=400 if mistake else 200,
-        )  # fmt: skip
-    stored = services.store(Actor.of(request), plan, note=form.cleaned_data["note"])
+    made = _make_plan(Actor.of(request), machine, to, form, choices)
+    if request.POST.get("do") != "store" or made.plan is None or made.mistake:
+        return _render_form_page(request, live, versions, form, choices, to, made)
+    stored = services.store(Actor.of(request), made.plan, note=form.cleaned_data["note"])
     return (
         _try_out(request, stored) if live.total <= services.AT_ONCE else redirect("signalbox:plan", machine, stored.pk)
     )
@@ -78,25 +76,32 @@ def _start_form(request: HttpRequest, live: Live, versions: VersionCounts) -> Ht
         initial = {"sources": sources, "unmapped": plan["unmapped"], **plan["options"]}
     form = PlanForm({**PlanForm.defaults(), **initial, "to": to}, versions=numbers, to=to)
     if not form.is_valid():
-        return _render_form_page(request, live, versions, form, choices, to=to)
-    made, findings, mistake = _make_plan(Actor.of(request), live.machine, to, form, choices)
-    return _render_form_page(
-        request, live, versions, form, choices, to=to, plan=made, findings=findings, mistake=mistake
-    )
+        return _render_form_page(request, live, versions, form, choices, to)
+    made = _make_plan(Actor.of(request), live.machine, to, form, choices)
+    return _render_form_page(request, live, versions, form, choices, to, made)
 
 
-def _make_plan(
-    actor: Actor, machine: str, to: int, form: PlanForm, choices: Choices
-) -> tuple[MigrationPlan | None, list[Any], str]:
-    """Return the plan as far as it can be made, its findings, and what keeps it from being stored."""
+class PlanAttempt(NamedTuple):
+    """A plan as far as it can be made, its findings, and what keeps it from being stored."""
+
+    plan: MigrationPlan | None = None
+    findings: Sequence[Any] = ()
+    mistake: str = ""
+
+
+NO_PLAN = PlanAttempt()
+
+
+def _make_plan(actor: Actor, machine: str, to: int, form: PlanForm, choices: Choices) -> PlanAttempt:
     sources = [number for number in form.cleaned_data["sources"] if number != to]
     try:
         plan = services.make(
             actor, machine, to, from_versions=sources, states=choices.states, data=choices.data, **form.options()
         )
     except PlanError as error:
-        return error.plan, error.findings, "The plan has errors: see the findings." if error.findings else str(error)
-    return plan, list(plan.findings), ""
+        mistake = "The plan has errors: see the findings." if error.findings else str(error)
+        return PlanAttempt(error.plan, error.findings, mistake)
+    return PlanAttempt(plan, plan.findings)
 
 
 def _render_form_page(
@@ -105,20 +110,18 @@ def _render_form_page(
     versions: VersionCounts,
     form: PlanForm,
     choices: Choices,
-    *,
     to: int,
-    plan: MigrationPlan | None = None,
-    findings: Any = (),
-    mistake: str = "",
-    status: int = 200,
+    made: PlanAttempt = NO_PLAN,
 ) -> HttpResponse:
-    machine = live.machine
+    machine, plan = live.machine, made.plan
+    is_wrong = request.method == "POST" and (made.mistake or form.errors)
     target = version_view.load_versions({machine: to})[machine]
     olds = version_view.load_versions_of(machine, [source.version for source in plan.sources] if plan else [])
     open_rows, mapped_rows = list_states(plan, choices, live.counts)
     context = {
         "machine": machine, "live": live, "versions": versions, "target": target, "form": form,
-        "plan": plan, "findings": findings, "mistake": mistake, "open_rows": open_rows, "mapped_rows": mapped_rows,
+        "plan": plan, "findings": made.findings, "mistake": made.mistake, "open_rows": open_rows,
+        "mapped_rows": mapped_rows,
         "field_rows": list_fields(target, olds.values(), choices),
         "removed_fields": list_removed(target, olds.values()),
         "places": list_places(target),
@@ -126,7 +129,7 @@ def _render_form_page(
         "policies": [form[name] for name in ("unmapped", "timers", "removed", "suspended")],
         "may_store": allows(request.user, "operate", machine), "at_once": services.AT_ONCE,
     }  # fmt: skip
-    return render_page(request, "signalbox/versions/plans/plan_new.html", context, status=status)
+    return render_page(request, "signalbox/versions/plans/plan_new.html", context, status=400 if is_wrong else 200)
 
 
 def _find_plan(request: HttpRequest, machine: str, id: int) -> StoredPlan:

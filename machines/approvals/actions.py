@@ -262,8 +262,9 @@ def _do(approval: Approval, second: str) -> str:
         return f"the bulk is {after.state}"
     asked = dict(approval.asked)
     if approval.name == PUBLISH:
-        id = asked.pop("draft")
-        version = drafts.publish(asker, id, reason=approval.reason, second=second, **asked)
+        id, rollout = asked.pop("draft"), asked.pop("rollout")
+        approved = drafts.ApprovedPublication(second, **asked)
+        version = drafts.publish(asker, id, reason=approval.reason, rollout=rollout, approved=approved)
         return f"published as v{version.number}"
     if change := rollouts.CHANGES.get(approval.name):
         turn = asked.pop("turn")

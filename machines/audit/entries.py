@@ -146,29 +146,17 @@ def record_action(
             unwritten()
 
 
-def record(
-    actor: Any,
-    action: str,
-    *,
-    machine: str = "",
-    instance: str = "",
-    queue: str = "",
-    target: str = "",
-    reason: str = "",
-    outcome: str = DONE,
-    detail: Any = "",
-    source: str = "",
-) -> bool:
+def record(actor: Any, action: str, *, outcome: str = DONE, detail: Any = "", **about: str) -> bool:
     """Write one entry; whether that worked. ``actor``: a Django user, or a name. ``detail``: anything JSON can say.
+    ``about``: as ``record_action`` has it.
 
     Raises ValueError for an action or outcome there is none of, and nothing for what the database does.
     """
     if action not in ACTIONS or outcome not in AuditEntry.Outcome.values:
         raise ValueError(f"no action {action!r} with outcome {outcome!r}")
-    given = {"machine": machine, "instance": instance, "queue": queue, "target": target, "reason": reason}
-    given |= _name_person(actor) | {"source": source, "request": request_id.get()}
+    given = about | _name_person(actor) | {"request": request_id.get()}
     entry = AuditEntry(
-        action=action, outcome=outcome, detail=_mask_detail(machine, _simplify(detail)),
+        action=action, outcome=outcome, detail=_mask_detail(about.get("machine", ""), _simplify(detail)),
         **{name: _shorten(name, text) for name, text in given.items()},
     )  # fmt: skip
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Container
+from dataclasses import dataclass
 from typing import Any
 
 from machines.engine import BadInput, Job, LookupFailed, Miscounted
@@ -33,38 +34,51 @@ def make_stamp(job: Job) -> str:
     return f"{job.id} {job.finished or job.due}"
 
 
-def start(
-    actor: Actor, machine: str, queue: str, terms: JobTerms, *, place: str, action: str, reason: str, rate: int = RATE,
-    expect: int | None = None, offset: int = 0, delay: int = 0, to: str = "",
-) -> FailureAction:  # fmt: skip
-    """Do ``action`` to the jobs that the search finds now, after ``offset`` others, ``rate`` a second at most.
-    ``expect``: how many the actor saw; ``delay``: ms that "delay" has each wait from then on, if it is not due later;
-    ``to``: the queue to which "reroute" moves them. Raises Forbidden, LookupFailed, BadInput, Miscounted."""
-    about = {"machine": machine, "queue": queue, "reason": reason}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsOrder:
+    """An action on jobs of a place, after ``offset`` others, ``rate`` a second at most. ``expect``: how many the actor
+    saw; ``delay``: ms that "delay" has each wait from then on, if it is not due later; ``to``: the queue to which
+    "reroute" moves them."""
+
+    place: str
+    action: str
+    reason: str
+    rate: int = RATE
+    expect: int | None = None
+    offset: int = 0
+    delay: int = 0
+    to: str = ""
+
+
+def start(actor: Actor, machine: str, queue: str, terms: JobTerms, order: JobsOrder) -> FailureAction:
+    """Do what is ordered to the jobs that the search finds now. Raises Forbidden, LookupFailed, BadInput,
+    Miscounted."""
+    place, action, rate = order.place, order.action, order.rate
+    about = {"machine": machine, "queue": queue, "reason": order.reason}
     with actor.records(f"job.{action}", **about) as entry:
         entry.note(place=place, rate=rate)
         actor.demand("operate", machine)
-        check_reason(reason)
+        check_reason(order.reason)
         queues = queue_actions.stats(actor, machine)
         if queue not in queues:
             raise LookupFailed(f"machine {machine!r} has no queue {queue!r}")
         if action not in ACTIONS.get(place, ()):
             raise BadInput(f"a job that is {place} cannot be changed so")
-        where = _choose_target(action, queue, queues, delay, to)
+        where = _choose_target(order, queue, queues)
         entry.note(**where)
         if isinstance(rate, bool) or not 1 <= rate <= MAX_RATE:
             raise BadInput(f"a rate is 1 to {MAX_RATE} jobs a second")
         limits.spend_rate(actor, f"job.{action}", **about)
-        bounds = {"limit": MAX_CHOSEN, "offset": offset, "seconds": SECONDS}
+        bounds = {"limit": MAX_CHOSEN, "offset": order.offset, "seconds": SECONDS}
         found = find_jobs(actor, machine, queue, terms, place=place, **bounds).jobs
-        if expect not in (None, len(found)):
-            raise Miscounted(queue, place, expected=expect, actual=len(found))
+        if order.expect not in (None, len(found)):
+            raise Miscounted(queue, place, expected=order.expect, actual=len(found))
         if not found:
             raise BadInput("the search finds no such jobs")
         with rules.alone(actor, machine, REPAIR[action]):
             now = int(time.time() * 1000)
             made = FailureAction(
-                action=action, actor=actor.name, person=actor.is_person, reason=reason, rate=rate, started=now,
+                action=action, actor=actor.name, person=actor.is_person, reason=order.reason, rate=rate, started=now,
                 terms={"machine": machine, "queue": queue, "place": place, **where}, machines=[machine],
                 jobs=[make_stamp(job) for job in found], updated=now - 1000,
             )  # fmt: skip
@@ -73,14 +87,14 @@ def start(
         return made
 
 
-def _choose_target(action: str, queue: str, queues: Container[str], delay: int, to: str) -> dict[str, Any]:
+def _choose_target(order: JobsOrder, queue: str, queues: Container[str]) -> dict[str, Any]:
     """Return how long, or to which queue, an action moves jobs, as its terms name it."""
-    if action == "delay":
-        if not 0 < delay <= MAX_DELAY:
+    if order.action == "delay":
+        if not 0 < order.delay <= MAX_DELAY:
             raise BadInput("a delay is longer than nothing, and ten years at most")
-        return {"delay": delay}
-    if action == "reroute":
-        if to == queue or to not in queues:
+        return {"delay": order.delay}
+    if order.action == "reroute":
+        if order.to == queue or order.to not in queues:
             raise BadInput("jobs move to another queue that the machine has")
-        return {"to": to}
+        return {"to": order.to}
     return {}

@@ -82,13 +82,13 @@ class Listing:
 
 def list_groups(
     actor: Actor, *, state: str = "open", machine: str = "", assignee: str = "", query: str = "", page: int = 1,
-    size: int = SIZE, now: int | None = None,
+    size: int = SIZE,
 ) -> Listing:  # fmt: skip
     """List groups, trouble first: regressions, then those with open jobs, then by the failures of the last day.
 
     ``assignee``: a name, "me" or "none". Raises Forbidden without ``view`` on any machine, or on ``machine``.
     """
-    scope, now = _find_scope(actor, machine), int(time.time() * 1000) if now is None else now
+    scope, now = _find_scope(actor, machine), int(time.time() * 1000)
     found = _list_visible(scope, machine)
     if state in FailureGroup.State.values:
         found = found.filter(state=state)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from .errors import BadSearch
 from .facts import CREATE, Row
@@ -331,30 +331,39 @@ def service_levels(
     return ServiceLevels(extent, tuple(found))
 
 
+class Figure(TypedDict, total=False):
+    """The figure that instances are behind: those that were in a state, took a transition (source, target, event),
+    went a path, reached all ``stages`` of a funnel ``within`` ms, or have a step of a ``measure`` with a value
+    (``queue``, its name)."""
+
+    state: str
+    transition: tuple[str, str, str]
+    path: Sequence[str]
+    stages: Sequence[str]
+    within: int | None
+    measure: tuple[str, str]
+
+
 def list_instances(
-    search: Search, *, state: str = "", transition: tuple[str, str, str] | None = None,
-    path: Sequence[str] | None = None, stages: Sequence[str] = (), within: int | None = None,
-    measure: tuple[str, str] | None = None, limit: int = 100, after: str = "", store: Store | None = None,
-) -> InstancePage:  # fmt: skip
-    """List the instances behind a figure: those that were in a state, took a transition (source, target, event),
-    went a path, reached all ``stages`` of a funnel, or have a step of a ``measure`` with a value (``queue``, its name).
-    Without any of these, all of the search."""
+    search: Search, *, limit: int = 100, after: str = "", store: Store | None = None, **figure: Unpack[Figure]
+) -> InstancePage:
+    """List the instances behind a figure; without one, all of the search."""
     chosen = select(search, store or get_store())
     terms, values = ["true"], list[Any]()
-    if state:
+    if state := figure.get("state"):
         terms.append(f"list_contains({VISITED}, ?)")
         values.append(state)
-    if transition is not None:
+    if transition := figure.get("transition"):
         terms.append("n IN (SELECT n FROM {steps} WHERE source = ? AND target = ? AND event = ?)")
         values += transition
-    if path is not None:
+    if (path := figure.get("path")) is not None:
         terms.append("path = ?")
         values.append("\t".join(path))
-    if stages:
-        reached, given = _reach(stages, within, "{steps}")
+    if stages := figure.get("stages"):
+        reached, given = _reach(stages, figure.get("within"), "{steps}")
         terms.append(f"n IN (WITH {reached} SELECT n FROM e{len(stages) - 1})")
         values += given
-    if measure is not None:
+    if measure := figure.get("measure"):
         terms.append(f"n IN (SELECT n FROM {{steps}} WHERE {_find_measure(measure[0])} = ?)")
         values.append(measure[1])
     where = f"FROM {{chosen_instances}} WHERE {' AND '.join(terms)}"
@@ -372,7 +381,7 @@ def drift(
     """Compare a quantile of the stays in a state that ended in the latest ``window`` (ms) with those of the window
     before. The input of an alarm such as *p95 of Paying over 2 x last week*."""
     figure, place = f"quantile_disc(stay, {_check_quantile(quantile)})", "stay IS NOT NULL"
-    return _measure_stays(search, state, "", figure, place, window, now, store or get_store())
+    return _measure_stays(select(search, store or get_store()), state, "", figure, place, window, now)
 
 
 def share_drift(
@@ -381,7 +390,7 @@ def share_drift(
     """Do the same for the share of the steps out of a state that lead to another one; with the state itself as
     ``target``, of all steps from it."""
     figure = "count(*) FILTER (hits) / count(*)"
-    return _measure_stays(search, source, target, figure, "true", window, now, store or get_store())
+    return _measure_stays(select(search, store or get_store()), source, target, figure, "true", window, now)
 
 
 def path_drift(
@@ -400,9 +409,8 @@ def path_drift(
 
 
 def _measure_stays(
-    search: Search, state: str, target: str, figure: str, place: str, window: int, now: int | None, store: Store
+    chosen: Selection, state: str, target: str, figure: str, place: str, window: int, now: int | None
 ) -> Drift:
-    chosen = select(search, store)
     is_latest, is_near = _choose_windows(chosen, "ms", window, now)
     stays = (
         f"{ASKED}, ways AS (SELECT shape, target = towards AS hits, source <> target AS leaves FROM {{shapes}}, asked "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from machines.audit.entries import AuditRecord
 from machines.catalog import redaction
@@ -71,6 +71,14 @@ class Call:
         return named if isinstance(named, str) else ", ".join(map(str, named))
 
 
+class CallOptions(TypedDict, total=False):
+    """The options of an event, as ``Call`` has them."""
+
+    reason: str
+    expect: int | None
+    key: str | None
+
+
 def fire(
     actor: Actor,
     machine: str,
@@ -78,10 +86,8 @@ def fire(
     event: str,
     payload: Mapping[str, Any] | None = None,
     *,
-    expect: int | None = None,
-    key: str | None = None,
-    reason: str = "",
     shows: bool = True,
+    **options: Unpack[CallOptions],
 ) -> Instance:
     """Fire an event. ``shows``: whether the instance is shown to the actor; else it comes back without its data, and
     nobody has to be asked what of that is sensitive.
@@ -89,7 +95,7 @@ def fire(
     Raises Forbidden, NotAllowed (the group rule), ApprovalNeeded, TooFast, and what ``Engine.fire`` raises.
     """
     asked = {"event": event, "payload": dict(payload or {})}
-    return perform(actor, Call("fire", machine, id, asked, reason, expect, key), shows=shows)
+    return perform(actor, Call("fire", machine, id, asked, **options), shows=shows)
 
 
 def repair(
@@ -101,16 +107,14 @@ def repair(
     reason: str,
     expect: int | None = None,
     key: str | None = None,
-    shows: bool = True,
     **asked: Any,
 ) -> Instance:
-    """Repair an instance. ``name``: one of REPAIRS; ``asked``: what the engine's repair of that name takes;
-    ``shows``: as ``fire`` has it.
+    """Repair an instance. ``name``: one of REPAIRS; ``asked``: what the engine's repair of that name takes.
 
     Raises Forbidden, ApprovalNeeded, TooFast, and what the engine raises.
     """
     _check_name(name)
-    return perform(actor, Call(name, machine, id, asked, reason, expect, key), shows=shows)
+    return perform(actor, Call(name, machine, id, asked, reason, expect, key))
 
 
 def create(

@@ -44,16 +44,15 @@ def find(
     machine: str,
     queue: str,
     *,
-    place: str = "ready",
-    limit: int = 50,
-    offset: int = 0,
     redactor: Redactor | None = None,
     brief: bool = False,
+    **asked: Any,
 ) -> list[Job]:
-    """Find jobs. ``brief``: without data, input and what else only the page of a job shows. Raises Forbidden."""
+    """Find jobs; ``asked``: as ``Engine.jobs`` takes it. ``brief``: without data, input and what else only the page of
+    a job shows. Raises Forbidden."""
     actor.demand("view", machine)
     redactor = redactor or redactor_of(actor, machine)
-    found = get_engine().jobs(machine, queue, place=place, limit=limit, offset=offset)
+    found = get_engine().jobs(machine, queue, **asked)
     return [redactor.job(replace(job, **UNLISTED) if brief else job) for job in found]
 
 

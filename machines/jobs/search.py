@@ -65,7 +65,7 @@ class JobHits:
     missing: tuple[str, ...] = ()
 
 
-def find_jobs(
+def find_jobs(  # noqa: PLR0913
     actor: Actor,
     machine: str,
     queue: str,

@@ -63,7 +63,7 @@ class ApprovalNeeded(NeedsApproval):
     audit names and ``rule`` what asks for the second person.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self, machine: str, id: str, action: str, *, asked: dict[str, Any], reason: str, expect: int | None = None,
         bulk: str = "", target: str = "", rule: Rule | None = None,
     ) -> None:  # fmt: skip

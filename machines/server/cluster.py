@@ -39,7 +39,7 @@ class Cluster:
     folder finds the same data on the same ports. ``start`` raises FolderInUse or ServerFailed.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         folder: Path,
         *,

@@ -97,7 +97,7 @@ def get(actor: Actor, id: int, *, action: str = "") -> Draft:
     return found
 
 
-def save(
+def save(  # noqa: PLR0913
     actor: Actor,
     machine: str,
     text: str,
@@ -208,6 +208,15 @@ def discard(actor: Actor, id: int, *, expect: int | None = None, reason: str = "
         return _update(draft, expect, state=State.DISCARDED, closed_by=actor.name)
 
 
+@dataclass(frozen=True, slots=True)
+class ApprovedPublication:
+    """What was approved: by ``second``, of the text with ``digest``, at the ``turn`` of the machine's versions."""
+
+    second: str = ""
+    digest: str = ""
+    turn: int | None = None
+
+
 def publish(
     actor: Actor,
     id: int,
@@ -215,28 +224,27 @@ def publish(
     reason: str = "",
     rollout: float | None = None,
     expect: int | None = None,
-    digest: str = "",
-    second: str = "",
-    turn: int | None = None,
+    approved: ApprovedPublication | None = None,
     charge: Charge | None = None,
 ) -> MachineVersion:
     """Make the draft its machine's current version, or with ``rollout`` that of so many per cent of new instances.
 
-    ``reason``: kept with the version, the draft's note where there is none. ``second``: who approved it; ``digest``: of
-    the text that was approved then, and ``turn`` of the machine's versions. Raises Forbidden, DraftClosed,
+    ``reason``: kept with the version, the draft's note where there is none. Raises Forbidden, DraftClosed,
     DraftConflict, DraftChanged, VersionRefused, ApprovalNeeded, DefinitionError, and what ``definitions.publish``
     raises. Of several who publish at once, one goes first, and the base of the others is no longer current.
     """
     draft = get(actor, id, action="publish")
-    why, seen = reason or draft.note, digest or draft.digest
+    approved, why = approved or ApprovedPublication(), reason or draft.note
+    seen, turn = approved.digest or draft.digest, approved.turn
 
     def check(change: VersionChange) -> None:
         change.demand_turn(turn)
         draft.refresh_from_db()
         _check_publishable(draft, expect=expect, digest=seen)
         change.demand_second(
-            actor, second, action=PUBLISH, asked={"draft": draft.pk, "digest": draft.digest, "rollout": rollout},
-            reason=why, target=f"draft {draft.pk}", hint=f"publish draft {draft.pk} in the room",
+            actor, approved.second, action=PUBLISH,
+            asked={"draft": draft.pk, "digest": draft.digest, "rollout": rollout}, reason=why,
+            target=f"draft {draft.pk}", hint=f"publish draft {draft.pk} in the room",
         )  # fmt: skip
 
     try:
@@ -247,7 +255,7 @@ def publish(
         _refuse(actor, draft, why, error)
     compiled = _compile(actor, draft, why, charge)
     version = definitions.publish(
-        actor, compiled, reason=why, rollout=rollout, second=second, draft=draft.pk, check=check
+        actor, compiled, reason=why, rollout=rollout, second=approved.second, draft=draft.pk, check=check
     )
     # Other words that were saved meanwhile stay an open draft, whose base is no longer current.
     Draft.objects.filter(pk=draft.pk, state=State.OPEN, revision=draft.revision).update(

@@ -14,7 +14,7 @@ from machines.people.errors import ApprovalNeeded, DraftNeeded, Forbidden, NotAc
 from machines.people.rules import VersionChange, lock_versions, prepare_change
 
 
-def publish(
+def publish(  # noqa: PLR0913
     actor: Actor,
     definition: object | CompiledDefinition,
     *,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Unpack
+from typing import Any, Required, TypedDict, Unpack
 
 from machines.audit.entries import AuditRecord
 from machines.catalog import publishing
@@ -59,51 +59,54 @@ def figures(actor: Actor, machine: str, *, sample: int = 100) -> PartialList[Ver
     return get_engine().version_figures(machine, sample=sample)
 
 
+class ChangeTerms(TypedDict, total=False):
+    """The terms of each change. ``expect``: the ``turn`` that was seen; ``second``: who approved it."""
+
+    reason: Required[str]
+    expect: int | None
+    second: str
+
+
 def start(
-    actor: Actor, machine: str, version: int, percent: float, *, guard: Any = None, reason: str,
-    expect: int | None = None, second: str = "",
-) -> Rollout | None:  # fmt: skip
-    """Give a published version to so many per cent of the new instances. ``guard``: when that stops by itself;
-    ``expect``: the ``turn`` that was seen; ``second``: who approved it. As the others here it raises Forbidden,
-    VersionRefused, and ApprovalNeeded where it takes a second person."""
+    actor: Actor, machine: str, version: int, percent: float, *, guard: Any = None, **terms: Unpack[ChangeTerms]
+) -> Rollout | None:
+    """Give a published version to so many per cent of the new instances. ``guard``: when that stops by itself. As the
+    others here it raises Forbidden, VersionRefused, and ApprovalNeeded where it takes a second person."""
     asked = {"version": version, "percent": percent, "guard": guard}
-    call = Call("rollout.start", asked, f"v{version}", expect, second, action="rollout.set")
-    with _record(actor, machine, call, reason, versions=[version]) as (entry, who):
+    call = Call("rollout.start", asked, f"v{version}", action="rollout.set")
+    with _record(actor, machine, call, versions=[version], **terms) as (entry, who):
         entry.note(percent=percent)
         return get_engine().start_rollout(machine, version, percent, guard=guard, **who)
 
 
 def set_percent(
-    actor: Actor, machine: str, percent: float, *, guard: Any = None, reason: str, expect: int | None = None,
-    second: str = "",
-) -> Rollout | None:  # fmt: skip
+    actor: Actor, machine: str, percent: float, *, guard: Any = None, **terms: Unpack[ChangeTerms]
+) -> Rollout | None:
     """Raise or lower the percentage; 100 finishes the roll-out, 0 stops it."""
     operation = "rollout.stop" if percent == 0 else "rollout.set"
-    call = Call(operation, {"percent": percent, "guard": guard}, "", expect, second, action="rollout.set")
-    with _record(actor, machine, call, reason) as (entry, who):
+    call = Call(operation, {"percent": percent, "guard": guard}, "", action="rollout.set")
+    with _record(actor, machine, call, **terms) as (entry, who):
         entry.note(percent=percent)
         return get_engine().set_rollout(machine, percent, guard=guard, **who)
 
 
-def stop(actor: Actor, machine: str, *, reason: str, expect: int | None = None) -> Rollout | None:
+def stop(actor: Actor, machine: str, **terms: Unpack[ChangeTerms]) -> Rollout | None:
     """Give new instances the base version again. It takes one person: it is the brake."""
-    with _record(actor, machine, Call("rollout.stop", {}, "", expect), reason) as (_, who):
+    with _record(actor, machine, Call("rollout.stop", {}, ""), **terms) as (_, who):
         return get_engine().stop_rollout(machine, **who)
 
 
-def finish(actor: Actor, machine: str, *, reason: str, expect: int | None = None, second: str = "") -> None:
+def finish(actor: Actor, machine: str, **terms: Unpack[ChangeTerms]) -> None:
     """Make the version that is rolled out the current one."""
-    with _record(actor, machine, Call("rollout.finish", {}, "", expect, second), reason) as (_, who):
+    with _record(actor, machine, Call("rollout.finish", {}, ""), **terms) as (_, who):
         get_engine().finish_rollout(machine, **who)
 
 
-def pin(
-    actor: Actor, machine: str, version: int | None, *, reason: str, expect: int | None = None, second: str = ""
-) -> VersionPin | None:
+def pin(actor: Actor, machine: str, version: int | None, **terms: Unpack[ChangeTerms]) -> VersionPin | None:
     """Keep a version current whatever is published; None takes that back."""
     operation, target = ("version.unpin", "") if version is None else ("version.pin", f"v{version}")
-    call = Call(operation, {"version": version}, target, expect, second, action="version.pin")
-    with _record(actor, machine, call, reason, versions=() if version is None else [version]) as (entry, who):
+    call = Call(operation, {"version": version}, target, action="version.pin")
+    with _record(actor, machine, call, versions=() if version is None else [version], **terms) as (entry, who):
         entry.note(pinned=version is not None)
         return get_engine().pin(machine, version, **who)
 
@@ -126,37 +129,37 @@ def gives_others(machine: str, version: int) -> bool:
 
 
 def withdraw(
-    actor: Actor, machine: str, version: int, *, withdrawn: bool = True, instead: int | None = None, reason: str,
-    expect: int | None = None, second: str = "",
+    actor: Actor, machine: str, version: int, *, withdrawn: bool = True, instead: int | None = None,
+    **terms: Unpack[ChangeTerms],
 ) -> Withdrawal | None:  # fmt: skip
     """Let no new instance have a version, and no plan lead to it; with ``withdrawn=False`` take that back. ``instead``:
     the version that becomes current in place of a current one."""
     operation = "version.withdraw" if withdrawn else "version.allow"
     asked = {"version": version, "withdrawn": withdrawn, "instead": instead}
-    call = Call(operation, asked, f"v{version}", expect, second, action="version.withdraw")
+    call = Call(operation, asked, f"v{version}", action="version.withdraw")
     versions = [version] if instead is None else [version, instead]
-    with _record(actor, machine, call, reason, versions=versions) as (entry, who):
+    with _record(actor, machine, call, versions=versions, **terms) as (entry, who):
         entry.note(withdrawn=withdrawn, **({} if instead is None else {"instead": instead}))
         return get_engine().withdraw_version(machine, version, withdrawn, instead=instead, **who)
 
 
 def set_policy(
-    actor: Actor, machine: str, actions: Sequence[str], *, reason: str, expect: int | None = None, second: str = "",
-    approvers: Policy | None = None, was: Policy | Sequence[str] | None = None,
+    actor: Actor, machine: str, actions: Sequence[str], *, approvers: Policy | None = None,
+    was: Policy | Sequence[str] | None = None, **terms: Unpack[ChangeTerms],
 ) -> Policy:  # fmt: skip
     """Say which actions on the versions of a machine take a second person, whatever its definition says. Where any rule
     holds already, changing this takes one, too, also to relax it. ``approvers``: who approves each, as in a definition;
     ``was``: the policy that was approved to change."""
-    terms = approvers or {}
-    wanted = {name: terms.get(name, {}) for name in ACTIONS if name in actions}
-    asked = {"actions": list(wanted), "approvers": terms, "was": read_policy(machine)}
-    call = Call("version.policy", asked, "", expect, second)
+    policy = approvers or {}
+    wanted = {name: policy.get(name, {}) for name in ACTIONS if name in actions}
+    asked = {"actions": list(wanted), "approvers": policy, "was": read_policy(machine)}
+    call = Call("version.policy", asked, "")
     actor.demand("publish", machine, action="version.policy")  # nobody else learns which groups there are
-    _check_policy(actor, machine, actions, terms)
-    with _record(actor, machine, call, reason) as (entry, _):
+    _check_policy(actor, machine, actions, policy)
+    with _record(actor, machine, call, **terms) as (entry, _):
         before = read_policy(machine)
         entry.note(before=before, after=wanted)
-        arguments.require_reason(reason)
+        arguments.require_reason(terms["reason"])
         if was is not None and make_policy(was) != before:
             raise VersionRefused(machine, "the version policy was changed meanwhile: ask again", code="SB630")
         publishing.adopt(machine)
@@ -212,35 +215,34 @@ def pin_instance(
 @dataclass(frozen=True, slots=True)
 class Call:
     """A change of the versions. ``operation``: of ``version_rules``; ``asked``: what its function takes beside who and
-    why; ``target``, ``action``: of the audit; ``expect``: the turn that was seen; ``second``: who approved it."""
+    why; ``target``, ``action``: of the audit."""
 
     operation: str
     asked: dict[str, Any]
     target: str
-    expect: int | None
-    second: str = ""
     action: str = ""
 
 
 @contextmanager
 def _record(
-    actor: Actor, machine: str, call: Call, reason: str, **terms: Unpack[RuleTerms]
-) -> Iterator[tuple[AuditRecord, dict[str, Any]]]:
+    actor: Actor, machine: str, call: Call, *, reason: str, expect: int | None = None, second: str = "",
+    **about: Unpack[RuleTerms],
+) -> Iterator[tuple[AuditRecord, dict[str, Any]]]:  # fmt: skip
     """Ask for the right and for a second person, record the change, and bring the database up to date with what is
     current now."""
     with actor.records(call.action or call.operation, machine=machine, target=call.target, reason=reason) as entry:
         actor.demand("publish", machine)
-        if call.second:
-            entry.note(approved_by=call.second)
+        if second:
+            entry.note(approved_by=second)
         arguments.check_machine(machine)
         with rules.lock_versions(actor, machine):
-            change = rules.prepare_change(call.operation, machine, **terms)
+            change = rules.prepare_change(call.operation, machine, **about)
             if change.turn is None:
                 raise UnknownMachine(machine)
-            change.demand_turn(call.expect)
+            change.demand_turn(expect)
             try:
                 change.demand_second(
-                    actor, call.second, action=call.operation, asked=call.asked, reason=reason, target=call.target,
+                    actor, second, action=call.operation, asked=call.asked, reason=reason, target=call.target,
                     hint="ask for it in the room, with an account",
                 )  # fmt: skip
             except ApprovalNeeded:  # the request has an entry of its own

@@ -40,7 +40,6 @@ class InfoBuilder:
         counters: Counters | None = None,
         status: Callable[[], str] = lambda: "working",
         find_blocker: Callable[[], Unit | None] = lambda: None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._id = id
         self._served_queues = served_queues
@@ -49,12 +48,11 @@ class InfoBuilder:
         self._status = status
         self._find_blocker = find_blocker
         self._version = version
-        self._clock = clock
         self._born = time.monotonic()
         self._described: tuple[object, object, tuple[list[str], dict[str, list[str]], str]] | None = None
 
     def now(self) -> WorkerInfo:
-        seen = int(self._clock() * 1000)
+        seen = int(time.time() * 1000)
         queues, lacking, note = self._describe_queues()
         return WorkerInfo(
             id=self._id,

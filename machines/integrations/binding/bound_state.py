@@ -49,7 +49,7 @@ class BoundState(str):
         """Return the revision that this state belongs to; 0 where the row has no instance yet."""
         return int(getattr(self.row, self.field.revision_name))
 
-    def fire(
+    def fire(  # noqa: PLR0913
         self,
         event: str,
         payload: Mapping[str, Any] | None = None,

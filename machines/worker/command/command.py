@@ -101,7 +101,7 @@ def list_arguments(options: Options, handlers: str = "") -> list[str]:
     return found + [flag for flag, given in (("--drain", options.drain), ("--once", options.once)) if given]
 
 
-def run_worker(
+def run_worker(  # noqa: PLR0913
     engine: Engine,
     registry: Registry,
     options: Options,
