@@ -3,7 +3,8 @@
 local held_jobs = {}
 
 local call = redis.call
-local MOST, FEWEST, GROUPS = 50, 10, 100 -- jobs of a group, and groups, that one take makes ready
+local MOST, GROUPS = 50, 100 -- jobs of a group, and groups, that one take makes ready
+local STEP = 10 -- groups that are marked where many are due
 
 -- Makes ready the first held jobs of a group, as far as its limits allow; notes when to look at it again.
 local function release(root, queue, group, most, now)
@@ -26,14 +27,14 @@ end
 
 -- Makes ready the held jobs whose groups have room, of the groups that are due: some more than the take asks for.
 function held_jobs.release_due(root, queue, groups, count, now)
-    local at_once = math.min(GROUPS, 2 * count + 10)
+    local at_once = math.min(GROUPS, count + 15)
     local due = call('ZRANGEBYSCORE', keys.releases(root, queue), '-inf', now, 'LIMIT', 0, at_once)
-    local most = math.min(MOST, math.max(FEWEST, math.ceil(2 * count / #due)))
+    local most = math.min(MOST, math.ceil(math.max(2 * count / #due, count / 5 + 2)))
     for i, group in ipairs(due) do
         if string.byte(group) ~= 0 then
             release(root, queue, group, most, now)
         elseif string.byte(due[i + 1] or '-') ~= 0 then
-            group_limits.mark_further(root, queue, group, #due < at_once and at_once or FEWEST)
+            group_limits.mark_further(root, queue, group, #due < at_once and at_once or STEP)
         end
     end
     group_limits.tidy(root, queue, groups, now)
