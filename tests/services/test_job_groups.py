@@ -137,6 +137,15 @@ def test_jobs_that_no_worker_takes_raise_one_and_jobs_that_wait_for_their_turn_n
     assert stalls(served) == []
 
 
+def test_a_callback_of_a_batch_that_fails_raises_the_alarm_of_dead_jobs(served, now):
+    after = {"machine": "door", "src": "close", "attempts": 1}
+    served.batch([{"machine": "door", "src": "work"}], on_end=after)
+    served.complete(*served.take("door", "work", "w1"))
+    served.fail(*served.take("door", "close", "w1"), "the till is shut")
+    (alarm,) = (one for one in detect_alarms(EVERYTHING, served.survey()) if one.kind == "dead")
+    assert (alarm.key, alarm.count) == ("dead:door/close", 1)
+
+
 @pytest.fixture
 def held(served, now):
     served.pause("door", "work", group="a", actor="ann", reason="a wrong bill")

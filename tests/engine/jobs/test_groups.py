@@ -3,7 +3,7 @@
 import pytest
 
 from machines.engine import BadInput
-from machines.engine.errors import DefinitionError
+from machines.engine.errors import DefinitionError, SignalboxError
 from tests.cases import for_each
 from tests.engine.builders import NOW, door, machine, publish
 
@@ -156,6 +156,24 @@ def test_a_definition_names_the_group_of_a_job(engine):
     engine.fire(name, "one", "go", now=NOW)
     (job,) = engine.take(name, "work", "w", now=NOW)
     assert (job.group, job.weight) == ("acme", 4)
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({"weight": 10**9}, "a weight is a number from 0.1 to 10, not 1000000000"),
+        ({"weight": 0}, "a weight is a number from 0.1 to 10, not 0"),
+        ({"tenant": "g" * 201}, "a group has 1 to 200 bytes, not 201"),
+    ],
+)
+def test_a_step_whose_data_are_no_group_or_weight_is_refused(engine, facts, why):
+    work = {"invoke": {"src": "work", "group": "tenant", "weight": "weight"}}
+    context = {"tenant": "acme", "weight": 1}
+    publish(engine, machine("errands", {"idle": {"on": {"go": "work"}}, "work": work}, context=context))
+    engine.create("errands", "one", facts, now=NOW)
+    with pytest.raises(SignalboxError, match=why):
+        engine.fire("errands", "one", "go", now=NOW)
+    assert engine.get("errands", "one").state == "idle"
 
 
 @for_each(
