@@ -58,6 +58,7 @@ def start(request, redis_url, prefix, tmp_path) -> Callable[..., subprocess.Pope
     return run
 
 
+@pytest.mark.faults
 @pytest.mark.timeout(900)
 def test_entries_follow_each_other_without_a_gap(start, tmp_path):
     assert start("manage.py", "migrate", "-v0").wait() == 0

@@ -242,6 +242,7 @@ def test_offsets_of_an_answer_are_those_of_javascript():
     assert json.loads(made)["states"] == {"b": {}, "c": {}}
 
 
+@pytest.mark.hostile
 @for_each("format", ["json", "yaml"])
 @for_each("starter", ["order", "approval", "subscription", "parallel"])
 def test_any_change_of_a_starter_is_exact_or_refused(starter: str, format: str):

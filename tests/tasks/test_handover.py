@@ -80,6 +80,7 @@ def peer(request, redis_url, prefix, engine, monkeypatch, tmp_path, settle):
     sys.stderr.write(worker.communicate(timeout=60)[0])
 
 
+@pytest.mark.faults
 def test_the_worker_of_a_peer_ends_the_invoke(engine, peer):
     engine.publish(ORDER)
     charging = {"invoke": ORDER["states"]["Charging"]["invoke"] | {"src": "charge_later"}}

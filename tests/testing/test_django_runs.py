@@ -186,6 +186,7 @@ def test_other(signalbox):
 """
 
 
+@pytest.mark.faults
 def test_a_plain_test_says_what_its_row_waits_for_and_the_fixture_takes_it_at_once(pytester, monkeypatch, live):
     write(pytester.path, {"test_plain.py": PLAIN, "pytest.ini": "[pytest]\nDJANGO_SETTINGS_MODULE = settings\n"})
     done = run(pytester, monkeypatch, "test_plain.py")
@@ -200,6 +201,7 @@ def test_a_plain_test_says_what_its_row_waits_for_and_the_fixture_takes_it_at_on
     live()
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_the_tests_of_django_have_keys_of_their_own_and_remove_them(pytester, live, processes):
     """Also where the kit is used in classes of tests."""
@@ -208,6 +210,7 @@ def test_the_tests_of_django_have_keys_of_their_own_and_remove_them(pytester, li
     live()
 
 
+@pytest.mark.faults
 def test_pytest_without_the_fixture_has_keys_of_its_own(pytester, monkeypatch, live):
     write(pytester.path, {"shop/tests.py": WITHOUT_KIT, "pytest.ini": "[pytest]\nDJANGO_SETTINGS_MODULE = settings\n"})
     run(pytester, monkeypatch, "-n", "2", "shop/tests.py").assert_outcomes(passed=2)

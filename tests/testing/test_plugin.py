@@ -24,6 +24,7 @@ states:
 """
 
 
+@pytest.mark.faults
 def test_the_examples_of_the_page_work_in_a_django_project(pytester, monkeypatch):
     files = read_blocks("docs/testing.md")
     assert len(files) == 12
@@ -32,6 +33,7 @@ def test_the_examples_of_the_page_work_in_a_django_project(pytester, monkeypatch
     run(pytester, monkeypatch).assert_outcomes(passed=13)
 
 
+@pytest.mark.faults
 def test_a_project_without_django_over_several_processes(pytester, monkeypatch):
     tests = """
         import sys
@@ -112,6 +114,7 @@ def test_a_broken_definition_fails_with_file_and_line(pytester, monkeypatch):
     result.stdout.fnmatch_lines(["*door.yaml:9: SB101 states.Shut.on.open.target: *did you mean *Open*"])
 
 
+@pytest.mark.faults
 def test_a_missing_or_silent_server_is_one_line(pytester, monkeypatch):
     pytester.makepyfile("def test_it(signalbox): pass\ndef test_other(): pass")
     result = run(pytester, monkeypatch, SIGNALBOX_TEST_URL="unix:///nonexistent/here.sock")

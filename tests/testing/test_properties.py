@@ -110,6 +110,7 @@ def test_without_hypothesis_the_message_says_what_to_install(monkeypatch):
         __import__("machines.testing.properties")
 
 
+@pytest.mark.faults
 def test_the_fixture_works_in_a_property_test(pytester, monkeypatch):
     write(pytester.path, {"counter.json": json.dumps(COUNTER)})
     pytester.makepyfile(

@@ -75,6 +75,7 @@ def check(definition, findings, records):
         assert "SB803" not in proven
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_random_charts(redis_url, kind):
     decided = 0

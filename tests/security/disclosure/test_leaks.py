@@ -231,6 +231,7 @@ def lines(caplog) -> Iterator[list[str]]:
     root.removeHandler(keeper)
 
 
+@pytest.mark.matrix
 def test_no_door_shows_what_is_planted_behind_it(found, person, approval, lines, engine):
     planted.hook()
     client, came = person(), {}
