@@ -229,7 +229,7 @@ OF_THE_ENGINE = (
 )
 """Modules of ``machines`` that only the engine and the patterns import: Lua, calls and replies."""
 SPEAK_FOR_THEMSELVES = {
-    "machines.insight.reading": "reads histories of each partition for itself, in portions",
+    "machines.insight.facts": "reads histories of each partition for itself, in portions",
     "machines.instances.sm_keys": "calls the SM commands, which are no part of Engine",
     "machines.retention.search": "searches each partition for itself",
 }

@@ -42,7 +42,7 @@ from machines.engine import (
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.records import PartialList
 from machines.engine.simulation import SimulatedStep
-from machines.engine.verification.findings import VerificationFinding
+from machines.engine.verification.report import VerificationFinding
 from machines.instances import actions as instances
 from machines.instances.queries import conceal_terms, explain_all, redactor_of
 from machines.instances.words import WordPage, find_words

@@ -29,7 +29,7 @@ from machines.catalog.submissions import FORMAT_NAMES, GUESS
 from machines.connections import get_throttle
 from machines.engine import BadInput, EngineUnavailable, SignalboxError
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
-from machines.engine.verification.findings import FOUND, PROVEN, UNDECIDED, VerificationFinding
+from machines.engine.verification.report import FOUND, PROVEN, UNDECIDED, VerificationFinding
 from machines.models import MachineVersion
 from machines.people.actor import Actor
 from machines.people.errors import TooFast

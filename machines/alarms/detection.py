@@ -12,7 +12,7 @@ from machines.engine import QueueStats, Rollout, WorkerInfo
 from machines.engine.definitions import durations
 from machines.engine.jobs.clock_jump import ClockJump
 from machines.engine.keys import get_machine
-from machines.insight.drift import DriftRule
+from machines.insight.comparison import DriftRule
 from machines.insight.records import Drift
 from machines.jobs.groups import GroupFigures
 from machines.patterns import Stats

@@ -13,7 +13,7 @@ from machines.connections import get_engine
 from machines.engine import Survey
 from machines.engine.errors import EngineUnavailable, SignalboxError
 from machines.engine.jobs.clock_jump import ClockJump
-from machines.insight.drift import find_drifts
+from machines.insight.comparison import find_drifts
 from machines.jobs.groups import find_stalled, read_groups
 from machines.people.permissions import Scope
 from machines.schedules import SCHEDULES, Schedules, authors

@@ -22,7 +22,7 @@ from machines.engine.errors import (
     SignalboxError,
     UnknownInstance,
 )
-from machines.engine.search.paging import find_pages
+from machines.engine.search.page_merge import find_pages
 from machines.people import transition_groups
 
 from .order import BULK, IDS, Order

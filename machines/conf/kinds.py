@@ -112,7 +112,7 @@ DRIFT = re.compile(
 
 @dataclass(frozen=True)
 class Drifts(Words):
-    """A list of alarms on times and shares of states, transitions and paths: see ``machines.insight.drift``."""
+    """A list of alarms on times and shares of states, transitions and paths: see ``machines.insight.comparison``."""
 
     def read(self, label: str, value: Any) -> list[str]:
         found = super().read(label, value)

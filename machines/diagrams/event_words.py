@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from machines.engine.definitions.reading.invokes import make_default_id
+from machines.engine.definitions.reading.transitions import make_default_id
 
 from .layout.labels import event_text
 

@@ -56,10 +56,9 @@ from .search.filters import SearchTerms
 from .search.page_merge import IndexProgress, Page, Problem, Tally
 from .search.survey import Survey
 from .simulation import SimulatedStep
-from .verification.findings import VerificationFinding
-from .versions.diff import Change, DefinitionDiff
+from .verification.report import VerificationFinding
 from .versions.planning.plan import MigrationPlan, SourcePlan
-from .versions.records import Divergence, Replay, StepOutcome
+from .versions.records import Change, DefinitionDiff, Divergence, Replay, StepOutcome
 from .versions.rollout.records import Attempts, Guard, Rollout, StateTime, VersionFigures, VersionPin, Withdrawal
 from .versions.rollout.rollouts import PolicyOptions
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from math import isfinite
+from typing import Any
 
-from . import limits
+from . import limits, permits
 from .errors import BadInput, BadPayload
+from .records import Fire
 
 PLAIN = 1000  # characters of a name and its value that need no size check: far below every limit in any alphabet
 
@@ -251,3 +254,36 @@ def show(value: object) -> str:
     """Return a value as an error shows it: long ones are cut."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+REVISION_ALONE = "version"  # the argument of ``sb_fire`` that asks for it
+
+
+def encode_fire(call: Fire, revision_only: bool = False) -> tuple[Any, ...]:
+    """Encode the arguments of ``sb_fire``, in its order. Raises BadInput or BadPayload."""
+    found = (
+        call.id,
+        check_event(call.event),
+        encode_fields("payload", call.payload, limits.MAX_PAYLOAD),
+        "" if call.expect is None else encode_whole("expect", call.expect),
+        "" if call.key is None else check_key(call.key),
+        "" if call.actor == "" else check_actor(call.actor),
+        "" if call.reason == "" else check_reason(call.reason),
+        "" if call.now is None else encode_whole("now", call.now),
+    )
+    if call.permit is None and not revision_only:
+        return found
+    permit = "" if call.permit is None else permits.encode_permit(call.permit)
+    return (*found, permit, REVISION_ALONE) if revision_only else (*found, permit)
+
+
+def read_fire(item: Fire | Mapping[str, Any] | Sequence[Any]) -> Fire:
+    """Return one item of ``Engine.fire_many``, a Fire, its fields by name or the first five in order, as a Fire."""
+    try:
+        call = item if isinstance(item, Fire) else Fire(**item) if isinstance(item, Mapping) else Fire(*item)
+    except TypeError as error:
+        allowed = ", ".join(asdict(Fire("", "", "")))
+        raise BadInput(f"a call for fire_many() has the fields {allowed}: {error}", code="SB407") from error
+    check_machine(call.machine)
+    check_instance(call.id)
+    return call

@@ -21,7 +21,6 @@ from .connection.routing import name_nodes
 from .definitions import CompiledDefinition
 from .errors import EngineFault, EngineUnavailable, SignalboxError, UnknownMachine
 from .ids import Claims, Generator, make_instance_id
-from .instances import fire_arguments
 from .instances.encryption import Codec, FieldEncryption
 from .instances.inspection import InspectionMethods
 from .instances.repairs import RepairMethods
@@ -29,9 +28,8 @@ from .instances.replication import Replication
 from .instances.retirement import Retirement
 from .jobs.clock_jump import ClockBounds, ClockJumps
 from .jobs.queue_operations import JobMethods
-from .jobs.ready_queues import ReadyQueues
 from .jobs.records import WorkerInfo
-from .jobs.wakeups import Wakeups
+from .jobs.wakeups import ReadyQueues, Wakeups
 from .jobs.workers import WorkerRegistry
 from .keys import PREFIX, Keys, Partition
 from .messages.delivery import Delivery, DeliveryReport
@@ -42,10 +40,9 @@ from .publishing.machine_meta import SensitiveFields
 from .publishing.senders import SenderMethods
 from .records import Fire, Instance, PartialList, PublishedMachine
 from .search.search import SearchMethods
-from .search.survey import Survey
-from .search.survey_reader import SurveyReader
+from .search.survey import Survey, SurveyReader
 from .simulation import SimulationMethods
-from .verification.findings import VerificationFinding
+from .verification.report import VerificationFinding
 from .versions.migration import VersionMethods
 from .versions.rollout.rollouts import GuardSettings as GuardSettings
 
@@ -374,7 +371,7 @@ class Engine(
         """
         payload = self._encryption.encrypt(machine, payload)
         call = Fire(machine, id, event, payload, expect, key=key, actor=actor, reason=reason, now=now, permit=permit)
-        args = fire_arguments.build_arguments(call)
+        args = arguments.encode_fire(call)
         return self._change("sb_fire", machine, id, args, expect=expect, now=now, replicas=replicas)
 
     def fire_revision(
@@ -395,7 +392,7 @@ class Engine(
         """Send an event as ``fire`` does; return the instance's new revision alone, which is faster."""
         payload = self._encryption.encrypt(machine, payload)
         call = Fire(machine, id, event, payload, expect, key=key, actor=actor, reason=reason, now=now, permit=permit)
-        args = fire_arguments.build_arguments(call, revision_only=True)
+        args = arguments.encode_fire(call, revision_only=True)
         root = self._root(machine, id)
         reply, _ = self._replication.call(self._replication.choose(replicas), "sb_fire", root, args)
         self._require_ok(machine, id, reply, expect)
@@ -427,7 +424,7 @@ class Engine(
         for index, item in enumerate(calls):
             results.append(None)
             try:
-                call = fire_arguments.read_call(item)
+                call = arguments.read_fire(item)
                 if self._encryption.find_marks(call.machine):
                     call = replace(call, payload=self._encryption.encrypt(call.machine, call.payload))
                 known.append((index, call, self._catalog.partition(call.machine, call.id).root))
@@ -460,7 +457,7 @@ class Engine(
         for entry in known:
             index, call, root = entry
             try:
-                args = fire_arguments.build_arguments(call, revision_only)
+                args = arguments.encode_fire(call, revision_only)
             except SignalboxError as error:
                 results[index] = error
                 continue

@@ -5,6 +5,6 @@
 - ``store``: the facts of each step in Parquet files, written and read by DuckDB
 - ``places``: where these files are: a folder, or rows of ``models``, of which each host has copies
 - ``ingestion``: the background duty of workers that reads histories and adds their facts
-- ``discovery``: a draft of a machine from the log of a process that has none; ``exports``: XES and Parquet
-- ``logs``: steps of such a log that a definition does not have
+- ``discovery``: a draft of a machine from the log of a process that has none, and steps of a log
+  that a definition does not have; ``exports``: XES and Parquet
 """

@@ -25,10 +25,9 @@ from machines.instances.archive.sql import ArchivedRecord, DamagedBody
 from machines.instances.archive.store import Archive, get_archive
 from machines.server_share import ServerShare, Walk
 
-from . import drift
+from . import comparison
 from .errors import InsightOff, StoreUnavailable
-from .facts import Case, Row, VersionFacts
-from .reading import Entry, HistoryReader, Sighting, read_archived
+from .facts import Case, Entry, HistoryReader, Row, Sighting, VersionFacts, read_archived
 from .store import FAN, Store, get_store
 
 log = logging.getLogger(__name__)
@@ -149,8 +148,8 @@ class MachineIngestion:
         if is_sweep:
             yield from self._mark_deleted(partitions)
             self._commit([], [], swept=begun)
-        if begun - self._manifest.drifted >= drift.PAUSE:
-            found = drift.measure(self._store, self._machine, self._terms.leaves)
+        if begun - self._manifest.drifted >= comparison.DRIFT_PAUSE:
+            found = comparison.measure_drifts(self._store, self._machine, self._terms.leaves)
             if found or self._manifest.drifts:
                 self._commit([], [], drifts=found, drifted=begun)
         if self._manifest.steps != before.steps:

@@ -26,8 +26,8 @@ from django.db import transaction
 
 from machines.catalog import redaction
 from machines.connections import get_engine
+from machines.engine import arguments
 from machines.engine.errors import SignalboxError
-from machines.engine.instances import fire_arguments
 from machines.engine.jobs import records as enqueueing
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ def fire_on_commit(
     As ``enqueue``: a refusal comes after the commit, too. ``options`` are those of ``Engine.fire``.
     """
     item = {"machine": machine, "id": id, "event": event, "payload": copy.deepcopy(payload), **options}
-    fire_arguments.build_arguments(fire_arguments.read_call(item))
+    arguments.encode_fire(arguments.read_fire(item))
     _on_commit("event", item, lambda: get_engine().fire(**item), using)
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from machines.catalog import builtin_machines
 from machines.engine import Engine, Instance, arguments, limits
 from machines.engine.errors import BadInput, EngineUnavailable, InstanceExists, Refused, SignalboxError, Suspended
-from machines.engine.search.paging import find_pages
+from machines.engine.search.page_merge import find_pages
 
 from .functions import AlreadyStarted, MapFailed, NotFinished, ReduceFailed, RunFailed, mappers, reducers
 from .store import CHUNK, RUN, Store, split_pages

@@ -13,7 +13,7 @@ from machines.bulks.order import encrypt_filter
 from machines.catalog import builtin_machines
 from machines.engine import Engine, Instance, errors
 from machines.engine.records import PartialList
-from machines.engine.search.paging import find_pages
+from machines.engine.search.page_merge import find_pages
 from machines.people.transition_groups import Groups
 
 from . import document as documents

@@ -12,17 +12,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Self
 
-from machines.engine import AsyncEngine, Engine, Explanation, Refused, SignalboxError
+from machines.engine import AsyncEngine, Engine, Explanation, Refused, SignalboxError, arguments
 from machines.engine.definitions.durations import HINT, parse_duration
-from machines.engine.instances import fire_arguments
 from machines.engine.jobs import records as job_records
 
 _WEEKS = re.compile(r"\b(\d{1,6}(?:\.\d{1,3})?) ?w(?:eeks?)?\b")
 Duration = str | int | float | timedelta
 Moment = int | datetime
 _MANY: dict[str, Callable[[Any], Any]] = {
-    "fire_many": fire_arguments.read_call,
-    "fire_revisions": fire_arguments.read_call,
+    "fire_many": arguments.read_fire,
+    "fire_revisions": arguments.read_fire,
     "enqueue_many": job_records.read_item,
 }
 

@@ -12,7 +12,7 @@ import pytest
 from machines.engine import limits
 from machines.engine.definitions import check
 from machines.engine.definitions.findings import get_severity
-from machines.engine.definitions.reading import actions, document, invokes, states, transitions
+from machines.engine.definitions.reading import actions, document, states, transitions
 from machines.engine.definitions.reading import actions as messages
 from machines.engine.expressions import FUNCTIONS
 from tests.cases import for_each
@@ -90,7 +90,7 @@ def test_every_code_is_found_somewhere_and_none_is_made_up():
         ("The machine", document.KEYS),
         ("A state", states.KEYS),
         ("A transition", transitions.KEYS),
-        ("An invoke", invokes.KEYS),
+        ("An invoke", transitions.INVOKE_KEYS),
         ("Actions", actions.VERBS),
     ],
 )

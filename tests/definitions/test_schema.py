@@ -8,7 +8,7 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 
 from machines.engine.definitions import check, schema
-from machines.engine.definitions.reading import actions, document, invokes, states, transitions
+from machines.engine.definitions.reading import actions, document, states, transitions
 from tests.cases import for_each
 
 from .builders import machine, player, with_action, with_guard, with_transition
@@ -125,5 +125,5 @@ def test_both_know_the_same_keys():
     assert set(parts["machine"]["properties"]) == set(document.KEYS)
     assert set(parts["state"]["properties"]) == set(states.KEYS)
     assert set(parts["transition"]["properties"]) == set(transitions.KEYS)
-    assert set(parts["invoke"]["properties"]) == set(invokes.KEYS)
+    assert set(parts["invoke"]["properties"]) == set(transitions.INVOKE_KEYS)
     assert set(parts["typedAction"]["properties"]["type"]["enum"]) == set(actions.VERBS)

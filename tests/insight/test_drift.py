@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from machines.insight import drift
+from machines.insight import comparison
 from machines.insight.errors import BadSearch
 from machines.insight.ingestion import InsightDuty
 from machines.insight.store import get_store
@@ -23,7 +23,7 @@ HOUR = 3_600_000
 def slow(engine, settings, tmp_path, transactional_db, monkeypatch):
     """Twenty stays of a minute in the hour before the last one; returns a function that adds stays in this hour."""
     configure(settings, INSIGHT=tmp_path / "facts", INSIGHT_ALARMS=[RULE])
-    monkeypatch.setattr(drift, "PAUSE", 0)
+    monkeypatch.setattr(comparison, "DRIFT_PAUSE", 0)
     engine.publish(DEFINITION)
     duty, numbers, now = InsightDuty(engine, share=Restless()), count(), engine.read_clock()
 
@@ -95,7 +95,7 @@ def test_a_rule_that_takes_too_long_stops_no_reading(slow, viewer, monkeypatch, 
     def fail(*_, **__):
         raise BadSearch("the answer takes more than 30 s")
 
-    monkeypatch.setattr(drift, "drift", fail)
+    monkeypatch.setattr(comparison, "drift", fail)
     slow(1, 600)
     assert get_store().manifest("order").count == 82
     assert find_alarms(viewer) == []

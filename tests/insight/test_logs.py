@@ -7,9 +7,8 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
-from machines.insight.discovery import discover
+from machines.insight.discovery import check_log, discover
 from machines.insight.errors import BadLog, BadSearch
-from machines.insight.logs import check_log
 from tests.insight.test_discovery import HEAD, write
 
 ORDER = {

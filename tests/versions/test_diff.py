@@ -7,8 +7,8 @@ from pathlib import Path
 
 from machines import diagrams
 from machines.engine.versions.comparison.differ import compare_versions
-from machines.engine.versions.diff import CHANGES, COMPATIBLE
-from machines.engine.versions.diff import NEEDS_MAPPING as MAPPING
+from machines.engine.versions.records import CHANGES, COMPATIBLE
+from machines.engine.versions.records import NEEDS_MAPPING as MAPPING
 from tests.cases import for_each
 
 from .content import ORDER, change, read, rename

@@ -9,7 +9,7 @@ import pytest
 from machines.engine import Engine, PlanError
 from machines.engine.keys import choose_partition
 from machines.engine.transfer import Repartition
-from machines.engine.versions.mover import Mover
+from machines.engine.versions.migration import Mover
 
 from .letters import letters, to_second
 

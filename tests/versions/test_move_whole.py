@@ -10,7 +10,7 @@ import pytest
 from machines.engine import Engine
 from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, PlanError
 from machines.engine.transfer import Export, Import
-from machines.engine.versions import mover
+from machines.engine.versions import migration
 from tests.engine.builders import NOW, fields, machine
 
 from .instance_dump import audit, dump_all
@@ -141,7 +141,7 @@ def test_two_movers_at_once_move_each_instance_once(engine, redis_url, prefix):
     audit(engine, "thing")
 
 
-class Forgetful(mover.Caller):
+class Forgetful(migration.Caller):
     """Loses the reply of every second call that moves instances."""
 
     calls = 0
@@ -156,13 +156,13 @@ class Forgetful(mover.Caller):
 
 
 def test_an_instance_whose_reply_was_lost_counts_as_moved(engine, monkeypatch):
-    monkeypatch.setattr(mover, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(migration, "FIRST_PAUSE", 0.001)
     engine.publish(machine("thing", {"A": {}, "B": {}}))
     for number in range(250):
         engine.create("thing", f"i{number}")
     engine.publish(machine("thing", {"A": {}, "C": {}}))
     plan = engine.plan("thing", 2, states={"B": "A"})
-    first = mover.Mover(engine._caller, engine._catalog, plan).move(["i0", "i1"])
+    first = migration.Mover(engine._caller, engine._catalog, plan).move(["i0", "i1"])
     assert [one.outcome for one in first] == ["moves", "moves"]
     monkeypatch.setattr(engine, "_caller", Forgetful(engine.client, engine.keys.prefix))
     done = engine.migrate(plan)
@@ -235,12 +235,12 @@ def test_an_export_carries_a_moved_instance_without_its_undo_record(thing, redis
 
 def test_a_rate_splits_pages_and_waits_between_the_parts(monkeypatch):
     waits: list[float] = []
-    monkeypatch.setattr(mover.waiting, "pause", waits.append)
-    monkeypatch.setattr(mover, "time", SimpleNamespace(monotonic=lambda: 0.0))
-    assert list(mover.Mover._pace([["a", "b", "c"], [], ["d"]], 2)) == [["a", "b"], ["c"], ["d"]]
+    monkeypatch.setattr(migration.waiting, "pause", waits.append)
+    monkeypatch.setattr(migration, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    assert list(migration.Mover._pace([["a", "b", "c"], [], ["d"]], 2)) == [["a", "b"], ["c"], ["d"]]
     assert waits == [0.0, 1.0, 1.5]
     waits.clear()
-    assert list(mover.Mover._pace([["a", "b", "c"], ["d"]], 0)) == [["a", "b", "c"], ["d"]]
+    assert list(migration.Mover._pace([["a", "b", "c"], ["d"]], 0)) == [["a", "b", "c"], ["d"]]
     assert waits == []
 
 

@@ -26,7 +26,7 @@ from machines.audit.request_context import run_in_own_context
 from machines.engine import Engine
 from machines.engine.connection.client import FAILURES, build_options
 from machines.engine.connection.redis_url import RedisURL, Seed, read_url
-from machines.engine.jobs.ready_queues import DEFINITIONS
+from machines.engine.jobs.wakeups import DEFINITIONS
 from machines.engine.keys import Keys
 from machines.engine.pattern_keys import PatternKeys
 

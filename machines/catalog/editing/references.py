@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from machines.engine.definitions.reading.invokes import make_default_id
+from machines.engine.definitions.reading.transitions import make_default_id
 from machines.engine.definitions.scope import Branch, Tree
 
 from .drawing import Drawing, follow, path_of

@@ -22,7 +22,7 @@ from urllib.parse import quote, urlencode
 
 from machines.engine import BadInput, SignalboxError
 from machines.engine.simulation import START, SimulatedStep, read_inputs
-from machines.engine.verification.findings import VerificationFinding
+from machines.engine.verification.report import VerificationFinding
 
 MAX_STEPS = 200  # inputs of one run: a page lists them all
 MAX_TEXT = 65536  # bytes of a run as JSON

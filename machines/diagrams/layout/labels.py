@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from machines.engine.definitions.reading.invokes import make_default_id
+from machines.engine.definitions.reading.transitions import make_default_id
 
 if TYPE_CHECKING:
     from machines.engine.definitions import InvokeOutline, StateOutline, TransitionOutline

@@ -43,10 +43,9 @@ from machines.engine.search.filters import SearchTerms
 from machines.engine.search.page_merge import IndexProgress, Page, Problem, Tally
 from machines.engine.search.survey import Survey
 from machines.engine.simulation import SimulatedStep
-from machines.engine.verification.findings import VerificationFinding
-from machines.engine.versions.diff import DefinitionDiff
+from machines.engine.verification.report import VerificationFinding
 from machines.engine.versions.planning.plan import MigrationPlan
-from machines.engine.versions.records import DryRun, Migrated, MigrationClass, Replay
+from machines.engine.versions.records import DefinitionDiff, DryRun, Migrated, MigrationClass, Replay
 from machines.engine.versions.rollout.records import Rollout, VersionChoice, VersionFigures, VersionPin, Withdrawal
 from machines.engine.versions.rollout.rollouts import PolicyOptions
 

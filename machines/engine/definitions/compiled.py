@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 from machines.engine.errors import DefinitionError
 from machines.engine.expressions import Node
 
-from .checks.comparisons import find_comparisons
+from .checks.types import find_comparisons
 from .findings import Finding, Path, Report, make_finding, render
 from .model import Action, Machine, Value
 from .outline import Outline, build_outline

@@ -19,8 +19,8 @@ from machines.engine.records import PartialDict, PartialList
 from .batches import BatchMethods
 from .mending import MendReport, MendWalk
 from .reading import PLACES, check_place, get_job_id
-from .ready_queues import ReadyQueues
 from .records import Job, Pause, QueueStats
+from .wakeups import ReadyQueues
 
 TOGETHER = 50  # jobs that one call removes or retries: each may be a step of an instance
 Words = tuple[str | int, ...]

@@ -15,7 +15,6 @@ from machines.engine.connection.calls import Caller, keep_available, translate
 from machines.engine.connection.replies import Status
 from machines.engine.definitions.reading.machine_settings import TRANSITION
 from machines.engine.errors import BadInput, EngineUnavailable
-from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance
 
@@ -88,7 +87,7 @@ class Finder:
         position = Position.decode(cursor)
         index = self.choose_index(query, position)
         states = [""] if index is not None else query.states
-        places = [(partition.root, state) for partition in self.places(query) for state in states]
+        places = [(partition.root, state) for partition in self._catalog.partitions(query.machine) for state in states]
         by = index.field if index is not None else ""
         merge = PageMerge(places, position, query.limit + 1, newest=query.newest, by=by)
         most = ROUNDS * max((query.limit + 1) * len(places), MOST)  # candidates
@@ -152,7 +151,7 @@ class Finder:
         words = (conditions, before, *(query.states if query.named else ()))
         listed: dict[str, bool] = {}
         standing, weights = 0, [0] * len(query.where)
-        calls = [("sb_weigh", p.root, words) for p in self.places(query)]
+        calls = [("sb_weigh", p.root, words) for p in self._catalog.partitions(query.machine)]
         for _, reply in self.call_available(query.machine, calls)[0]:
             for name, complete in (item.split(":") for item in reply[1].split()):
                 listed[name] = listed.get(name, True) and complete == "1"
@@ -179,9 +178,6 @@ class Finder:
         )
 
     # Read
-
-    def places(self, query: Query) -> list[Partition]:
-        return self._catalog.partitions(query.machine)
 
     def call(self, machine: str, calls: Sequence[tuple[str, str, Sequence[Any]]]) -> Iterable[list[Any]]:
         """Send calls in one round trip and yield their OK replies; raise for any other."""

@@ -10,14 +10,18 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite, sqrt
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from machines.engine.errors import BadInput
 from machines.engine.records import Instance, PlainRecord
+
+if TYPE_CHECKING:
+    from machines.engine.engine import Engine
+
 
 GROWTH = 4  # times as many rows as the time before
 
@@ -230,3 +234,12 @@ def compute_share(size: int, places: int) -> int:
         return size
     mean = size / places
     return min(size, ceil(mean + 2 * sqrt(mean)))
+
+
+def find_pages(engine: Engine, machine: str, **terms: Any) -> Iterator[Page]:
+    """Find instances by the terms of ``Engine.find``; yield every page, at least one."""
+    page = engine.find(machine, **terms)
+    yield page
+    while page.cursor is not None:
+        page = engine.find(machine, cursor=page.cursor, **terms)
+        yield page

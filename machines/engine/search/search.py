@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
@@ -15,10 +16,13 @@ from machines.engine.keys import Partition
 from machines.engine.records import Instance, Live, PartialDict
 
 from . import filters
-from .counts import MOST_COUNTED, SearchCounter
 from .filters import Condition, SearchTerms
 from .finder import MAX_LIMIT, TEXT_BUDGET, TEXT_SECONDS, Finder, Query
 from .page_merge import IndexProgress, Page, Problem, Tally
+
+MOST_COUNTED = 20_000  # instances compared for one tally
+LOOK = 1000  # instances compared by one call, which also stops after 4 ms
+
 
 BATCH = 100  # instances of one page; the calls that add them to the index take some ms each
 HELD_MS = 60_000  # a process that fills an index and reports nothing for so long has died
@@ -100,10 +104,74 @@ class SearchMethods(EngineBase):
         query, state = self._read_query(machine, terms, now), terms.get("state")
         if state is not None and terms.get("tag") is None:
             query = replace(query, states=self._catalog.leaves(machine, state))
-        found = SearchCounter(self._caller, self._catalog).tally(query, most)
+        found = self._count_query(query, most)
         if not found.total:
             self._check_known(machine, state, query)
         return found
+
+    def _count_query(self, query: Query, most: int) -> Tally:
+        states = query.states if query.named else self._catalog.states(query.machine)
+        counts = dict.fromkeys(states, 0)
+        if query.where:
+            return self._walk_index(query, counts, most)
+        found, standing, instances, missing = self._count_states(query, states)
+        counts |= found
+        if standing == instances or len(states) == 1:
+            return Tally(counts, sum(counts.values()), not missing, missing)
+        if query.before is None and not query.named:
+            return Tally(counts, instances, not missing, missing)
+        walked = self._walk_index(query, counts, most)
+        total = walked.total if walked.complete else max(walked.total, *counts.values())
+        missing = tuple(dict.fromkeys(missing + walked.missing))
+        return Tally(counts, total, walked.complete and not missing, missing)
+
+    def _count_states(self, query: Query, states: Sequence[str]) -> tuple[dict[str, int], int, int, tuple[str, ...]]:
+        """Return state -> instances that entered it early enough; entries in all states; the number of instances; and
+        the partitions that did not answer. The numbers are equal where each instance is in one state."""
+        asked: list[tuple[str, tuple[Any, ...]]] = []
+        every = self._catalog.states(query.machine)
+        last = "+inf" if query.before is None else query.before
+        places = self._catalog.partitions(query.machine)
+        for place in places:
+            asked += [(place.state(state), ("ZCOUNT", place.state(state), "-inf", last)) for state in states]
+            asked += [(place.state(state), ("ZCARD", place.state(state))) for state in every]
+            asked.append((place.meta, ("HGET", place.meta, "instances")))
+        answers = iter(self._caller.commands_available(asked))
+        counts: Counter[str] = Counter()
+        standing = instances = 0
+        missing = []
+        for place in places:
+            own = [next(answers) for _ in range(len(states) + len(every) + 1)]
+            if any(isinstance(answer, EngineUnavailable) for answer in own):
+                missing.append(place.root)
+                continue
+            counts.update(dict(zip(states, map(int, own), strict=False)))
+            standing += sum(map(int, own[len(states) : -1]))
+            instances += int(own[-1] or 0)
+        return dict(counts), standing, instances, tuple(missing)
+
+    def _walk_index(self, query: Query, counts: dict[str, int], most: int) -> Tally:
+        finder = Finder(self._caller, self._catalog)
+        index = finder.choose_index(query) if query.where else None
+        search = _encode_search(query, index)
+        found: Counter[str] = Counter()
+        total = looked = 0
+        going = {place.root: "" for place in self._catalog.partitions(query.machine)}
+        missing: dict[str, None] = {}
+        while going and looked < most:
+            look = max(1, min(LOOK, (most - looked) // len(going)))
+            calls = [("sb_tally", root, (search, stopped, look)) for root, stopped in going.items()]
+            answered, away = finder.call_available(query.machine, calls)
+            for root in away:
+                del going[root]
+                missing[root] = None
+            for root, reply in answered:
+                looked += int(reply[2])
+                total += int(reply[3])
+                found.update({leaf: int(count) for leaf, count in zip(reply[4::2], reply[5::2], strict=True)})
+                going[root] = str(reply[1])
+            going = {root: stopped for root, stopped in going.items() if stopped}
+        return Tally(dict.fromkeys(counts, 0) | dict(found), total, not going and not missing, tuple(missing))
 
     def problems(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
         """Return id -> current problems, of those instances that have any; ``error=`` finds instances by them.
@@ -260,3 +328,17 @@ class SearchMethods(EngineBase):
             left = {root: some[int(reply[1]) :] for (root, some), reply in zip(roots.items(), answers, strict=True)}
             roots = {root: some for root, some in left.items() if some}
         return len(ids)
+
+
+def _encode_search(query: Query, index: Condition | None) -> str:
+    proved = index is not None and index.is_proved_by_index
+    parts: dict[str, Any] = {
+        "where": [condition.wire for condition in query.where if not (proved and condition == index)],
+        "states": list(query.states),
+        "named": query.named,
+    }
+    if index is not None:
+        parts["lead"] = index.wire
+    if query.before is not None:
+        parts["before"] = query.before
+    return json.dumps(parts)

@@ -13,10 +13,8 @@ from machines.engine.definitions.model import MISSING, Machine, State, Transitio
 from machines.engine.expressions import walk
 from machines.engine.simulation import SimulatedStep
 
-from .findings import CHECKS, FOUND, PROVEN, UNDECIDED, VerificationFinding
-from .report import RESTLESS, Report, listens
-from .terms import list_fields
-from .usage import list_transitions
+from .report import CHECKS, FOUND, PROVEN, RESTLESS, UNDECIDED, Report, VerificationFinding, listens
+from .usage import list_fields, list_transitions
 from .walk import Edge, Node, simplify
 
 

@@ -11,8 +11,7 @@ from typing import Any
 from machines.engine.definitions.fields import get_type, is_of_type
 from machines.engine.definitions.model import MISSING, Machine, State, Transition
 
-from .terms import Node, Term, is_node, is_unsteady, list_links, read_operand, read_term
-from .usage import Usage
+from .usage import Node, Term, Usage, is_node, is_unsteady, list_links, read_operand, read_term
 
 
 class DeadGuards:

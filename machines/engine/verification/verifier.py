@@ -27,8 +27,7 @@ from .checks import (
     is_of_engine,
 )
 from .dead_guards import DeadGuards
-from .findings import FOUND, PROVEN, UNDECIDED, VerificationFinding
-from .report import RESTLESS, Report
+from .report import FOUND, PROVEN, RESTLESS, UNDECIDED, Report, VerificationFinding
 from .usage import Usage, list_transitions
 from .walk import Alphabet, Walk
 

@@ -18,8 +18,7 @@ from machines.engine.definitions.model import Field, Machine
 from machines.engine.limits import is_reserved_event
 from machines.engine.simulation import START, encode_program
 
-from .terms import Term
-from .usage import Place, Usage
+from .usage import Place, Term, Usage
 
 TOGETHER = 20  # snapshots of one call
 ID = "verified"

@@ -15,7 +15,7 @@ from django.db import router
 from django.db.models import Model
 
 from machines.engine import Engine, Instance, SignalboxError, UnknownInstance
-from machines.engine.search.paging import find_pages
+from machines.engine.search.page_merge import find_pages
 
 from ..comparison import EQUAL, MISSING, PAGE, ROWLESS, Comparison
 from . import definition, mirror

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from machines.catalog.queries import every_outline, outline_of, stored_current
 from machines.engine import BadPayload, Conflict, Engine, Instance, SignalboxError, UnknownInstance, UnknownMachine
 from machines.engine.definitions import Outline
-from machines.engine.search.paging import find_pages
+from machines.engine.search.page_merge import find_pages
 
 from ..comparison import EQUAL, MISSING, PAGE, ROWLESS, Comparison
 from . import following, outbox, state_columns

@@ -14,10 +14,9 @@ from machines.catalog.queries import get_version, stored_current
 from machines.conf.kinds import FactsPlace, Unfit
 from machines.engine.errors import SignalboxError
 from machines.insight import questions
-from machines.insight.discovery import discover
+from machines.insight.discovery import check_log, discover
 from machines.insight.errors import BadSearch
 from machines.insight.exports import write_parquet, write_xes
-from machines.insight.logs import check_log
 from machines.insight.records import Durations, Extent, Funnel, Paths, Search, Spread
 from machines.insight.store import get_store, open_store
 from machines.management.verbs import add_verb, add_verbs

@@ -15,7 +15,7 @@ from machines.connections import get_engine
 from machines.encryption.ciphers import WORDS
 from machines.encryption.rotation import Rotation, rotate_all
 from machines.engine import Conflict, Engine, EngineUnavailable, Instance, SignalboxError, UnknownInstance
-from machines.engine.search.paging import find_pages
+from machines.engine.search.page_merge import find_pages
 from machines.management.verbs import add_verb, add_verbs
 
 

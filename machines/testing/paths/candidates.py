@@ -12,8 +12,7 @@ from machines.engine.definitions.outline import is_match
 from machines.engine.definitions.reading.document import read_sound_machine
 from machines.engine.expressions import walk
 from machines.engine.limits import is_reserved_event
-from machines.engine.verification.terms import list_links
-from machines.engine.verification.usage import Usage
+from machines.engine.verification.usage import Usage, list_links
 from machines.engine.verification.walk import FIELD, Alphabet
 from machines.testing.scenarios.document import When
 from machines.testing.scenarios.runner import Sandbox

@@ -11,7 +11,7 @@ from machines.engine import Engine, EngineFault
 from machines.engine.connection import library, routing
 from machines.engine.jobs import wakeups
 from machines.engine.jobs.wakeups import LIVE_MS, SKEW_MS, Bell, Shares, Wakeups
-from machines.engine.search import survey_reader
+from machines.engine.search import survey
 from tests.engine.bells import Bells, wait_on_lists
 from tests.engine.builders import door, publish
 
@@ -181,7 +181,7 @@ def test_partitions_of_a_server_that_was_away_are_found_when_it_is_back(many, mo
 def test_a_survey_names_partitions_that_did_not_answer_and_keeps_the_others(many, monkeypatch):
     publish(many, door(), "x")
     outage = Outage(many, monkeypatch)
-    monkeypatch.setattr(survey_reader, "SETTLED_MS", -1)
+    monkeypatch.setattr(survey, "SETTLED_MS", -1)
     monkeypatch.setattr(wakeups, "SKEW_MS", -60_000)
     many.survey()
     assert many.survey(trust=True).missing == ()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from dashboard.live.hub.hub import Hub
 from machines.engine import Engine
-from machines.engine.jobs.ready_queues import DEFINITIONS
+from machines.engine.jobs.wakeups import DEFINITIONS
 from machines.engine.keys import Keys
 from machines.patterns import Bus, Message
 from tests.engine.builders import door, machine

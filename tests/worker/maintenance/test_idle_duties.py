@@ -6,7 +6,7 @@ import pytest
 
 from machines.duties import DUTIES, make_exclusive_duties, make_shared_duties
 from machines.engine.jobs import wakeups
-from machines.engine.search import survey_reader
+from machines.engine.search import survey
 from machines.worker.duties import engine_duties
 from machines.worker.options import Options
 from tests.engine.builders import errand
@@ -38,7 +38,7 @@ def test_every_duty_is_among_them(engine):
 @pytest.mark.parametrize("name", [*DUTIES, "reconcile", "row projection", "schedule declarations", "webhook pump"])
 def test_a_duty_asks_no_more_of_many_idle_machines_than_of_few(engine, count_commands, monkeypatch, name):
     monkeypatch.setattr(wakeups, "SKEW_MS", 0)
-    monkeypatch.setattr(survey_reader, "SETTLED_MS", 0)
+    monkeypatch.setattr(survey, "SETTLED_MS", 0)
     monkeypatch.setattr(engine_duties, "REREAD", 0.0)
     numbers, asked = itertools.count(), {}
     for machines in (FEW, MANY):

@@ -17,7 +17,6 @@ from machines.engine.definitions.scope import Scope, Tree
 from machines.engine.definitions.values import read_value
 
 from .approvers import read_approvers
-from .invokes import read_queues
 from .machine_settings import (
     read_accepts,
     read_approval,
@@ -27,6 +26,7 @@ from .machine_settings import (
     read_schedules,
 )
 from .states import MACHINE_KEYS, read_root, read_states
+from .transitions import read_queues
 
 KEYS = (
     "id",

@@ -14,8 +14,7 @@ from machines.engine.definitions.scope import KINDS, Branch, Scope
 from machines.engine.definitions.values import read_value
 
 from .actions import read_actions
-from .invokes import read_invokes
-from .transitions import read_after_transitions, read_on, read_transitions
+from .transitions import read_after_transitions, read_invokes, read_on, read_transitions
 
 _KINDS = ("shallow", "deep")
 

@@ -12,8 +12,8 @@ from machines.engine.definitions import FieldOutline, StateOutline, render
 from machines.engine.definitions.fields import describe_types
 from machines.engine.definitions.outline import LimitOutline
 from machines.engine.versions.content import VersionContent
-from machines.engine.versions.diff import CHANGES, COMPATIBLE, NEEDS_MAPPING, Change, DefinitionDiff
-from machines.engine.versions.planning.values import can_fail
+from machines.engine.versions.planning.document import can_fail
+from machines.engine.versions.records import CHANGES, COMPATIBLE, NEEDS_MAPPING, Change, DefinitionDiff
 
 from .pairs import Pairs, freeze, freeze_source, render_state, show
 from .state_changes import compare_states

@@ -12,8 +12,7 @@ from machines.engine.definitions import Finding
 from machines.engine.definitions.compiled import rebuild
 from machines.engine.errors import PlanError
 
-from .document import PlanOptions, check_document, make_plan_finding
-from .values import compile_value
+from .document import PlanOptions, check_document, compile_value, make_plan_finding
 
 FORMAT = 1
 """The format of the program of a plan, and of its JSON."""

@@ -13,7 +13,7 @@ from typing import Any
 from machines.engine import limits
 from machines.engine.definitions.findings import quote
 from machines.engine.definitions.place import Place
-from machines.engine.definitions.reading.invokes import make_default_id
+from machines.engine.definitions.reading.transitions import make_default_id
 from machines.engine.definitions.scope import Branch
 from machines.formats.text import single
 from machines.formats.xstate.context import (
