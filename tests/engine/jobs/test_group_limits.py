@@ -130,6 +130,17 @@ def test_late_takes_cost_the_rate_nothing(yard):
         assert read_groups(taken).count(group) in (jobs - 1, jobs)
 
 
+def test_a_clock_that_is_set_back_stops_no_group(yard):
+    yard.limit("door", "work", group="a", rate="1/s")
+    yard.limit("door", "work", group="b", rate="1/h")
+    put(yard, "a", 3)
+    put(yard, "b", 2)
+    assert read_groups(take(yard)) == "ab"
+    assert take(yard, now=NOW + 1).wait == 999
+    back = NOW - 86_400_000
+    assert [read_groups(take(yard, now=back + ms)) for ms in (0, 1000, 3_600_000)] == ["ab", "a", ""]
+
+
 def test_a_paused_group_waits_and_the_others_go_on(yard):
     put(yard, "a", 3)
     put(yard, "b", 1)

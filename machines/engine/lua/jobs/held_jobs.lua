@@ -5,6 +5,7 @@ local held_jobs = {}
 local call = redis.call
 local MOST, GROUPS = 50, 100 -- jobs of a group, and groups, that one take makes ready
 local STEP = 10 -- groups that are marked where many are due
+local LONGEST = 60000 -- ms after which a group is looked at again: one that is due later has waited since the clock was set back
 
 -- Makes ready the first held jobs of a group, as far as its limits allow; notes when to look at it again.
 local function release(root, queue, group, most, now)
@@ -21,14 +22,16 @@ local function release(root, queue, group, most, now)
     local releases = keys.releases(root, queue)
     call('ZREM', releases, group)
     if not held[room + 1] then return end
-    if type(why) == 'number' then call('ZADD', releases, now + why, group) end
+    if type(why) == 'number' then call('ZADD', releases, now + math.min(why, LONGEST), group) end
     if not why then group_limits.mark(root, queue, group) end
 end
 
 -- Makes ready the held jobs whose groups have room, of the groups that are due: some more than the take asks for.
 function held_jobs.release_due(root, queue, groups, count, now)
     local at_once = math.min(GROUPS, count + 15)
-    local due = call('ZRANGEBYSCORE', keys.releases(root, queue), '-inf', now, 'LIMIT', 0, at_once)
+    local key = keys.releases(root, queue)
+    local due = call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, at_once)
+    if not due[1] then due = call('ZRANGEBYSCORE', key, '(' .. now + LONGEST, '+inf', 'LIMIT', 0, at_once) end
     local most = math.min(MOST, math.ceil(math.max(2 * count / #due, count / 5 + 2)))
     for i, group in ipairs(due) do
         if string.byte(group) ~= 0 then
