@@ -8,14 +8,13 @@ from typing import Annotated, Any, Literal
 from django import forms
 from pydantic import Field
 
-from dashboard.jobs.forms import FIGURE, PLAIN, Count, ReasonForm
+from dashboard.jobs.forms import FIGURE, PLAIN, ActionForm, Count, ReasonForm
 from dashboard.shared import list_pages
 from dashboard.shared.list_pages import Terms
 from machines.engine import limits
 from machines.engine.definitions.durations import HINT, parse_duration
 from machines.failures.actions import MAX_RATE, RATE, Selection
 from machines.failures.queries import MAX_PAGE, Listing, list_groups
-from machines.instances.forms import PageForm
 from machines.people.actor import Actor
 
 Text = Annotated[list_pages.Text, Field(max_length=200)]
@@ -51,12 +50,7 @@ class RetryTerms(Terms):
         return list_pages.ListLinks("error-retry", **self.model_dump()).url()
 
 
-class AssignForm(PageForm):
-    """Asks for a user's name; empty: nobody."""
-
-    def __init__(self, *args: Any, id: str, **more: Any) -> None:
-        super().__init__(*args, auto_id=f"{id}-%s", label_suffix="", **more)
-
+class AssignForm(ActionForm):
     assignee = forms.CharField(
         label="user", max_length=150, required=False, help_text="empty: nobody", widget=forms.TextInput(PLAIN)
     )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.jobs.presenters import Action, FailedAction
-from dashboard.shared.addresses import find_page_address, job_url, page_of
+from dashboard.shared.addresses import find_page_address
 from machines.alarms.alarm import pluralize
-from machines.engine import Job, errors
+from machines.engine import errors
 from machines.failures.queries import GroupView
 from machines.models import FailureAction
 
@@ -47,15 +47,6 @@ class Row:
     trend: Trend
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """An open job of the group."""
-
-    job: Job
-    url: str
-    instance_url: str
-
-
 def make_row(view: GroupView) -> Row:
     return Row(view, find_page_address("signalbox:error-group", view.group.pk), draw_trend(view.trend, "last 24 hours"))
 
@@ -72,10 +63,6 @@ def draw_trend(counts: Sequence[int], span: str, *, bars: int = 24, width: int =
             drawn.append(Bar(round(place * each, 1), round(height - tall, 1), round(each - GAP, 1), tall))
     most = f", at most {top:,} in {'an hour' if step == 1 else f'{step} hours'}" if top else ""
     return Trend(tuple(drawn), f"{sum(sums):,} in the {span}{most}", width, height)
-
-
-def make_sample(job: Job) -> Sample:
-    return Sample(job, job_url(job), page_of("instance", job.machine, job.instance) if job.instance else "")
 
 
 def list_actions(

@@ -32,7 +32,7 @@ from machines.models import FailureAction
 from machines.people.actor import Actor
 
 from .forms import ACTIONS, TABS, DelayForm, InboxTerms, RedriveForm, RerouteForm, RetryTerms
-from .presenters import draw_trend, list_actions, make_action, make_failure, make_row, make_sample
+from .presenters import draw_trend, list_actions, make_action, make_failure, make_row
 
 WEEK = 24 * 7  # hours of the trend of one group
 SAMPLES = 20
@@ -86,7 +86,7 @@ def group_page(
         "view": view,
         "group": view.group,
         "trend": draw_trend(view.trend, "last 7 days", bars=56, width=336, height=48),
-        "samples": [make_sample(job) for job in jobs],
+        "samples": jobs,
         "trace": next((job for job in shown if job.trace or job.error), None),
         "count": count,
         "actions": actions,
@@ -174,7 +174,7 @@ def _render_retry(
         "count": len(rows),
         "is_cut": len(rows) == MAX_OPEN,
         "machines": len({row.machine for row in rows}),
-        "samples": [make_sample(job) for job in queries.read_jobs(actor, rows[: -FEW_SAMPLES - 1 : -1])],
+        "samples": queries.read_jobs(actor, rows[: -FEW_SAMPLES - 1 : -1]),
         "act": submitted or _make_retry(terms, len(rows)),
         "actions": queries.running_actions(actor, None),
     }

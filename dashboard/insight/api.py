@@ -26,7 +26,7 @@ from machines.insight.records import (
     ServiceLevels,
 )
 
-from .forms import GROUPS, demand_names, make_filter
+from .forms import GROUPS, NAMES, make_filter
 from .presenters import choose_figure, choose_limits, find_definition
 
 group = Group("insight", "How instances went: paths, times, people, changes. Times in ms, shares from 0 to 1.")
@@ -104,7 +104,7 @@ def _check_group(request: HttpRequest, machine: str, each: str) -> None:
     if each not in GROUPS:
         raise Mistaken(f"each is one of {', '.join(GROUPS)}", "each")
     if each == "actor":
-        demand_names(actor_of(request), machine)
+        actor_of(request).demand(NAMES, machine)
 
 
 @group.get(f"{INSIGHT}/paths", right="view", refusals=OFF, answers=Paths)

@@ -148,13 +148,9 @@ def make_filter(actor: Actor, view: VersionView, asked: Mapping[str, str]) -> In
     """Make the filter for a person. Raise Forbidden and Concealed where it would tell what the person may not see."""
     names, machine = actor.may(NAMES, view.machine), view.machine
     if any(asked.get(name) for name in ("actor", f"{SECOND}actor")) or asked.get("each") == "actor":
-        demand_names(actor, machine)
+        actor.demand(NAMES, machine)
     for name in ("by", f"{SECOND}by"):
         if asked.get(name):
             demand_findable(actor.may("reveal", machine), machine, {"where": {asked[name]: ""}})
     # Facts lack sensitive fields, also for people who may reveal them
     return InsightFilter(asked, view.outline, strict_redactor(machine).fields, names)
-
-
-def demand_names(actor: Actor, machine: str) -> None:
-    actor.demand(NAMES, machine)

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
-from dashboard.shared.addresses import find_page_address, page_of
+from dashboard.shared.addresses import find_page_address
 from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.version_view import VersionView
 from machines.catalog.mirrors import MethodFailed, MethodRefused, row_methods
@@ -197,21 +197,6 @@ class Deadline:
     what: str
     where: str = ""
     to: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Child:
-    """Holds a child instance. ``url`` is empty if the name of its machine, which may be computed, can have no page."""
-
-    invoke: str
-    machine: str
-    id: str
-    url: str = ""
-
-
-def list_children(instance: Instance) -> list[Child]:
-    found = instance.children.items()
-    return [Child(invoke, **child, url=page_of("instance", child["machine"], child["id"])) for invoke, child in found]
 
 
 def list_deadlines(view: VersionView, instance: Instance) -> list[Deadline]:

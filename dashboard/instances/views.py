@@ -25,7 +25,6 @@ from dashboard.shared.version_view import (
     VersionView,
     draw_instance,
     find_state_parts,
-    find_transition_parts,
     link_folds,
 )
 from machines.approvals import queries as approval_queries
@@ -47,7 +46,6 @@ from .presenters import (
     EventAction,
     Explanations,
     judge_methods,
-    list_children,
     list_deadlines,
     list_event_actions,
     list_events,
@@ -108,7 +106,6 @@ def _describe_instance(
         "view": view,
         "places": view.places(instance.configuration),
         "deadlines": list_deadlines(view, instance),
-        "children": list_children(instance),
         "family": None if instance.archived else load_family(engine, instance),
         "fields": view.fields(instance.data),
         "stamps": view.stamps,
@@ -252,12 +249,9 @@ def draw_step(
 ) -> SafeString:
     """Highlight the result of a step and the transitions it took. The result of ``other`` gets a dashed frame."""
     overlay, lit = Overlay(), find_state_parts(view, step.configuration)
+    overlay.highlight(view, step.configuration, step.transitions)
     if address:
         link_folds(view, overlay, address)
-    for part in lit:
-        overlay.mark(part, "current")
-    for part in find_transition_parts(view, step.transitions):
-        overlay.mark(part, "taken")
     for part in find_state_parts(view, other.configuration) if other else ():
         if part not in lit:
             overlay.mark(part, "compared")

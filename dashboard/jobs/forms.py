@@ -22,12 +22,14 @@ class Count(forms.IntegerField):
         return super().to_python(value.replace(",", "") if isinstance(value, str) else value)
 
 
-class ReasonForm(PageForm):
-    """Asks for a reason. ``id``: the prefix of its fields' ids, since a page may have many such forms."""
+class ActionForm(PageForm):
+    """Asks what an action takes. ``id``: the prefix of its fields' ids, since a page may have many such forms."""
 
     def __init__(self, *args: Any, id: str, **more: Any) -> None:
         super().__init__(*args, auto_id=f"{id}-%s", label_suffix="", use_required_attribute=True, **more)
 
+
+class ReasonForm(ActionForm):
     reason = forms.CharField(
         label="reason",
         max_length=REASON_LIMIT,

@@ -113,17 +113,10 @@ def mode_of(name: str) -> Mode:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Holds a mark for what is wrong in ``state``, in any mode.
+    """Holds a mark for what is wrong in a state, in any mode. ``text`` is drawn; ``said``: for screen readers."""
 
-    ``text`` is drawn, ``said`` is its label for screen readers. ``kind`` is late or failing; not ``own``: the problem
-    is in folded states, and the number is unknown.
-    """
-
-    kind: str
-    state: str
     text: str
     said: str
-    own: bool = True
 
 
 @dataclass(slots=True)
@@ -237,7 +230,7 @@ def make_mark(kind: str, state: str, number: int) -> Mark:
     sign, why = MARKS[kind]
     text = f"{sign} {format_count(number)}" if number else sign
     said = f"{number:,} in {state} {why}" if number else f"in {state} (collapsed): some {why}"
-    return Mark(kind, state, text, said, own=bool(number))
+    return Mark(text, said)
 
 
 MARKS = {"late": ("▲", "over service level"), "failing": ("✕", "in error")}

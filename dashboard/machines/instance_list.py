@@ -38,6 +38,7 @@ from .diagram_modes import DEFAULT, mode_of
 SIZE = 50  # instances on a page
 MAX_COUNTED = 5_000  # instances looked at for the figures of one page
 NOTHING = Page([], None)
+WHOLE = {"cursor": None, "view": None, "fold": None, "mode": None, "cols": None}  # the list, and not a page of it
 USUAL_MODE = ("mode", DEFAULT.name)  # left out of addresses
 
 
@@ -175,12 +176,12 @@ class InstanceList:
     @property
     def bulk_url(self) -> str:
         """Return the address of a bulk action on this list."""
-        return self._make_address("bulk-new", cursor=None, order=None, view=None, fold=None, mode=None, cols=None)
+        return self._make_address("bulk-new", order=None, **WHOLE)
 
     @property
     def counts_url(self) -> str:
         """Return the address of the counts of this filter as JSON."""
-        return self._make_address("counts", cursor=None, order=None, view=None, fold=None, mode=None, cols=None)
+        return self._make_address("counts", order=None, **WHOLE)
 
     @property
     def rows_url(self) -> str:
@@ -190,12 +191,12 @@ class InstanceList:
     @property
     def csv_url(self) -> str:
         """Return the address of the list as CSV; the order counts, the page does not."""
-        return self._make_address("instances-csv", cursor=None, view=None, fold=None, mode=None, cols=None)
+        return self._make_address("instances-csv", **WHOLE)
 
     @property
     def json_url(self) -> str:
         """Return the address of the list as JSON."""
-        return self._make_address("instances-json", cursor=None, view=None, fold=None, mode=None, cols=None)
+        return self._make_address("instances-json", **WHOLE)
 
     def _make_address(self, name: str, **changes: object) -> str:
         query = urlsplit(self.url(**changes)).query

@@ -23,7 +23,6 @@ from dashboard.shared.counts import (
     count_states,
     count_versions,
     find_elsewhere,
-    narrow,
 )
 from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
@@ -251,7 +250,9 @@ def load_view(request: HttpRequest, live: Live) -> VersionView:
 def count_found(view: VersionView, live: Live, listing: InstanceList, tally: Tally | None) -> StateCounts:
     """Count the instances that a list finds by state. ``tally``: of its filter; None where it has none."""
     partial = tally is not None and not tally.complete
-    return count_states(view, narrow(live, tally), partial=partial, named=listing.state)
+    if tally is not None:  # the oldest instance of each state is then unknown
+        live = replace(live, counts=tally.counts, total=tally.total, oldest={})
+    return count_states(view, live, partial=partial, named=listing.state)
 
 
 def count_shown_errors(engine: RedactedEngine, view: VersionView) -> dict[str, int]:

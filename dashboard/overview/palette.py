@@ -24,7 +24,7 @@ from machines.engine.limits import MAX_INSTANCE_ID
 from machines.people.limits import spend_if_available
 from machines.people.permissions import allows, scope_of
 
-from .search import Hit, search, search_docs, search_words
+from .search import Hit, search_docs, search_page, search_words
 
 MOST = 20  # rows of one answer
 MOST_OF_A_KIND = 8
@@ -65,7 +65,7 @@ def _collect_by_words(request: HttpRequest, asked: str) -> list[Hit]:
 
 def _collect(request: HttpRequest, asked: str) -> list[Hit]:
     wanted = asked.lower()
-    hits = [*(search(request, asked) if asked else ()), *_list_own_hits(request, wanted), *search_docs(asked)]
+    hits = [*(search_page(request, asked).hits if asked else ()), *_list_own_hits(request, wanted), *search_docs(asked)]
     hits.sort(key=lambda hit: _rank(hit, wanted))
     taken: dict[str, int] = {}
     kept = []

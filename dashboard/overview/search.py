@@ -8,11 +8,14 @@ are read within a budget (``machines.instances.words``).
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlencode
 
@@ -26,6 +29,7 @@ from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.search.instance_filter import IDS
 from machines.catalog.queries import find_definitions
+from machines.conf import conf
 from machines.engine import BadInput, ids
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.failures.queries import list_groups
@@ -36,11 +40,12 @@ from machines.jobs.search import JobHits
 from machines.jobs.search import find_words as find_job_words
 from machines.people.actor import Actor
 
-from .docs import find_docs
-
 MAX_HITS = 20  # of each kind on the page
 BY_PREFIX = 20  # machines whose ids are looked through for one page
 MAX_PAGE = 10_000
+HEADINGS = Path(__file__).with_name("docs_headings.json")
+"""Page -> its headings with their anchors, the first of which is the title."""
+LEAST = 3  # characters of what is looked for in the docs
 JOB = re.compile(JobId.regex)
 
 T = TypeVar("T")
@@ -93,26 +98,23 @@ class Results:
         return part
 
 
-def search(request: HttpRequest, asked: str) -> Iterator[Hit]:
-    """Yield the first results of this name on the machines that the person sees."""
-    yield from search_page(request, asked).hits
-
-
 def search_page(request: HttpRequest, asked: str, page: int = 1) -> Results:
     """Return a page of what has this name on the machines that the person sees: at most ``MAX_HITS`` of each kind."""
     engine, found = redacted_engine(request), Results(page)
     names = sorted(engine.machines())
-    for name in found.cut("instance", engine.find_machines(asked, names)):
-        found.hits.append(Hit("instance", asked, reverse("signalbox:instance", args=[name, asked]), name, exact=True))
+
+    def add(kind: str, machines: Iterable[str], page: str = "") -> None:
+        for name in found.cut(kind, list(machines)):
+            address = reverse(f"signalbox:{page or kind}", args=[name, asked])
+            found.hits.append(Hit(kind, asked, address, name, exact=True))
+
+    add("instance", engine.find_machines(asked, names))
     here = {hit.of for hit in found.hits}
-    archived = [name for name in get_archive().find_machines(asked, names) if name not in here]
-    for name in found.cut("archived instance", archived):
-        address = reverse("signalbox:instance", args=[name, asked])
-        found.hits.append(Hit("archived instance", asked, address, name, exact=True))
+    archived = (name for name in get_archive().find_machines(asked, names) if name not in here)
+    add("archived instance", archived, "instance")
     _find_by_prefix(engine, names, asked, found)
     if JOB.fullmatch(asked):
-        for name in found.cut("job", engine.find_machines(asked, names, of="job")):
-            found.hits.append(Hit("job", asked, reverse("signalbox:job", args=[name, asked]), name, exact=True))
+        add("job", engine.find_machines(asked, names, of="job"))
     wanted = asked.lower()
     for name in found.cut("machine", _sort_exact_first([(name,) for name in names if wanted in name.lower()], asked)):
         address = reverse("signalbox:machine", args=name)
@@ -140,10 +142,29 @@ def _find_by_prefix(engine: RedactedEngine, machines: list[str], prefix: str, fo
             found.remainders.append(Remainder("instance", 1, MAX_HITS, of=name, url=address))
 
 
+@cache
+def _read_headings() -> dict[str, list[tuple[str, str]]]:
+    return {
+        page: [(text, anchor) for text, anchor in found] for page, found in json.loads(HEADINGS.read_text()).items()
+    }
+
+
+def _find_headings(asked: str) -> Iterator[Hit]:
+    """Yield the headings that have all the words, themselves or with the title of their page."""
+    words = asked.lower().split()
+    if not conf.DOCS_URL or len(asked) < LEAST:
+        return
+    for page, headings in _read_headings().items():
+        title = headings[0][0]
+        for text, anchor in headings:
+            named = text.lower()
+            if all(word in f"{named} {title.lower()}" for word in words) and any(word in named for word in words):
+                yield Hit("docs", text, f"{conf.DOCS_URL.rstrip('/')}/{page}.html#{anchor}", places=[title])
+
+
 def search_docs(asked: str) -> list[Hit]:
     """Return the headings of the docs that hold these words, at most ``MAX_HITS``."""
-    found = islice(find_docs(asked), MAX_HITS)
-    return [Hit("docs", heading, url, places=[title]) for heading, title, url in found]
+    return list(islice(_find_headings(asked), MAX_HITS))
 
 
 @dataclass(frozen=True, slots=True)

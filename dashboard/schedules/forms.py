@@ -10,6 +10,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
+from dashboard.jobs.forms import ActionForm
 from machines.instances.forms import PageForm
 from machines.schedules import Finding
 from machines.schedules.document import CATCH_UPS, MAX_BOUND, OVERLAPS
@@ -116,13 +117,13 @@ class ScheduleForm(PageForm):
             self.add_error(parts[-1] if parts else None, text if parts else str(finding))
 
 
-class ActForm(PageForm):
-    """Asks for a reason, if there is one to give. ``id``: the prefix of its fields' ids."""
+class ActForm(ActionForm):
+    """Asks for a reason, if there is one to give."""
 
     reason = forms.CharField(required=False, max_length=500, help_text="kept in the audit")
 
-    def __init__(self, *args: Any, id: str, zone: str = "", **more: Any) -> None:
-        super().__init__(*args, auto_id=f"{id}-%s", label_suffix="", use_required_attribute=True, **more)
+    def __init__(self, *args: Any, zone: str = "", **more: Any) -> None:
+        super().__init__(*args, **more)
         for name in {"start", "end"} & self.fields.keys():
             self.fields[name].label += f", in {zone}"
 

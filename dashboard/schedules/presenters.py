@@ -8,7 +8,7 @@ from typing import Any
 from dashboard.jobs.presenters import Action
 from dashboard.shared.addresses import find_page_address
 from dashboard.shared.form_views import make_key
-from machines.schedules import Row, Schedule
+from machines.schedules import Row, Schedule, describe_run
 from machines.schedules.occurrences import Cron
 from machines.schedules.planning import Run
 
@@ -28,21 +28,7 @@ class ScheduleLine:
     does: str
     about: str
     next: int | None
-    last: RunLine | None
-
-
-@dataclass(frozen=True, slots=True)
-class RunLine:
-    """A run in the history. ``planned``, ``at``: ms; ``led``: kind, machine and id of what it led to, or empty."""
-
-    planned: int
-    at: int
-    why: str
-    outcome: str
-    count: int
-    led: dict[str, str]
-    by: str
-    error: str
+    last: dict[str, Any] | None
 
 
 ACTS: dict[str, tuple[str, str, type[ActForm]]] = {
@@ -92,11 +78,9 @@ def explain(schedule: Schedule) -> str:
     return schedule.when.explain() if isinstance(schedule.when, Cron) else ""
 
 
-def present_run(run: Run) -> RunLine:
-    return RunLine(
-        run["p"] * 1000, run["at"], WHY.get(run["w"], run["w"]), run["o"], run.get("n", 1), run.get("led") or {},
-        run.get("by", ""), run.get("e", ""),
-    )  # fmt: skip
+def present_run(run: Run) -> dict[str, Any]:
+    """Present a run of the history. ``led``: kind, machine and id of what it led to."""
+    return describe_run(run) | {"why": WHY.get(run["w"], run["w"])}
 
 
 def list_facts(row: Row) -> list[tuple[str, Any]]:

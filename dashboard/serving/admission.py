@@ -7,12 +7,11 @@ The place is given back when the answer begins, so that a slow reader holds none
 from __future__ import annotations
 
 import asyncio
-import weakref
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from dashboard.shared.addresses import Headers, caller_of
-from dashboard.shared.concurrency_limits import ConcurrencyLimits, Crowded, Slots, Turn, under
+from dashboard.shared.concurrency_limits import ConcurrencyLimits, Crowded, PerLoop, Slots, Turn, under
 from dashboard.shared.errors.statuses import BUSY, CROWDED, TOO_LARGE
 from machines.people.client_address import network_of
 
@@ -29,10 +28,8 @@ class Admission:
     """``room``: of each event loop, and so of each process."""
 
     def __init__(self, django: Application, light: EventLoopHandler, room: Slots) -> None:
-        self._django, self._light, self._room = django, light, room
-        self._gates: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, ConcurrencyLimits] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._django, self._light = django, light
+        self._get_gate = PerLoop(lambda: ConcurrencyLimits(room))
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if self._light.takes(scope):
@@ -48,18 +45,12 @@ class Admission:
         if passage.refusal is not None:
             await self._light.refuse(scope, send, passage.refusal)
 
-    def _get_gate(self) -> ConcurrencyLimits:
-        loop = asyncio.get_running_loop()
-        if loop not in self._gates:
-            self._gates[loop] = ConcurrencyLimits(self._room)
-        return self._gates[loop]
-
 
 class Passage:
     """One request on its way: what Django reads and writes goes through here."""
 
     def __init__(self, gate: ConcurrencyLimits, scope: Scope, receive: Any, send: Any) -> None:
-        self._get_gate, self._receive, self._send = gate, receive, send
+        self._gate, self._receive, self._send = gate, receive, send
         self._address = network_of((scope.get("client") or ("",))[0])
         self._caller = caller_of(scope["headers"])
         self.comes = (gate, self._address, self._caller)
@@ -99,7 +90,7 @@ class Passage:
     async def _wait_for_turn(self) -> bool:
         """Wait for the turn. Return whether it has come; False as well once the client is gone."""
         try:
-            self._turn = self._get_gate.enter(self._address, self._caller)
+            self._turn = self._gate.enter(self._address, self._caller)
         except Crowded as error:
             self.refusal = too_many() if error.own else busy()
             return False

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.live.messages import CloseCode
@@ -34,12 +33,10 @@ def are_too_large(header: str | bytes) -> bool:
 class CookieLimits(AsyncMiddleware):
     """Stands in front of all middleware that reads cookies. The answer is plain text: a page would look for a login."""
 
-    def __call__(self, request: HttpRequest) -> Any:
-        if iscoroutinefunction(self):
-            return self._answer_async(request)
+    def answer(self, request: HttpRequest) -> Any:
         return _refuse(request) if are_too_large(request.META.get("HTTP_COOKIE", "")) else self.get_response(request)
 
-    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
+    async def answer_async(self, request: HttpRequest) -> HttpResponse:
         if are_too_large(request.META.get("HTTP_COOKIE", "")):
             return _refuse(request)
         response: HttpResponse = await self.get_response(request)

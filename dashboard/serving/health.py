@@ -14,7 +14,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -77,14 +77,10 @@ def readyz(request: HttpRequest) -> JsonResponse:
         "redis": _check_redis, "cache": _check_cache, "sessions": _check_sessions, "database": _check_database,
         "migrations": _check_migrations, "library": _check_library, "live": _check_live, "process": _check_staying,
     }  # fmt: skip
-    return _answer(parts, "ready", request)
-
-
-def _answer(parts: Mapping[str, Callable[[], None]], well: str, request: HttpRequest) -> JsonResponse:
     states: States = {}
     for name, probe in parts.items():
         states |= _find_state(name, probe, request.path)
-    return _make_response(states, well)
+    return _make_response(states, "ready")
 
 
 def _make_response(states: States, well: str) -> JsonResponse:

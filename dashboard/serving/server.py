@@ -13,7 +13,6 @@ import errno
 import gc
 import socket
 import sys
-import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from types import FrameType
@@ -23,6 +22,7 @@ import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from dashboard.live.sockets.frame_writer import SocketProtocol
+from dashboard.shared.concurrency_limits import PerLoop
 from machines.conf import conf
 from machines.people.client_address import network_of
 
@@ -156,14 +156,7 @@ class ConnectionTurns:
             self._loop.call_soon(self._round)
 
 
-_arrivals: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, ConnectionTurns] = weakref.WeakKeyDictionary()
-
-
-def arrivals(loop: asyncio.AbstractEventLoop) -> ConnectionTurns:
-    found = _arrivals.get(loop)
-    if found is None:
-        found = _arrivals[loop] = ConnectionTurns(loop)
-    return found
+arrivals = PerLoop(lambda: ConnectionTurns(asyncio.get_running_loop()))
 
 
 class Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
@@ -179,7 +172,7 @@ class Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             return
         if not self._first:
             self.transport.pause_reading()
-            arrivals(self.loop).add(_find_address(self.transport), self._read)
+            arrivals().add(_find_address(self.transport), self._read)
         self._first += data
 
     def _read(self) -> None:

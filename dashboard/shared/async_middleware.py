@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 
 
 class AsyncMiddleware:
-    """Marks a subclass as async if its ``get_response`` is; its ``__call__`` then returns a coroutine."""
+    """Answers by ``answer``, or by ``answer_async`` if ``get_response`` is async."""
 
     sync_capable = True
     async_capable = True
@@ -24,6 +24,15 @@ class AsyncMiddleware:
         if iscoroutinefunction(get_response):
             markcoroutinefunction(self)
 
+    def __call__(self, request: HttpRequest) -> Any:
+        return self.answer_async(request) if iscoroutinefunction(self) else self.answer(request)
+
+    def answer(self, request: HttpRequest) -> Any:
+        raise NotImplementedError
+
+    async def answer_async(self, request: HttpRequest) -> Any:
+        raise NotImplementedError
+
 
 class WrappingMiddleware(AsyncMiddleware):
     """Puts each request into a block that waits for nothing. The block yields what the response is passed through."""
@@ -31,12 +40,10 @@ class WrappingMiddleware(AsyncMiddleware):
     def wrap(self, request: HttpRequest) -> AbstractContextManager[Callable[[HttpResponse], HttpResponse]]:
         raise NotImplementedError
 
-    def __call__(self, request: HttpRequest) -> Any:
-        if iscoroutinefunction(self):
-            return self._answer_async(request)
+    def answer(self, request: HttpRequest) -> Any:
         with self.wrap(request) as finish:
             return finish(self.get_response(request))
 
-    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
+    async def answer_async(self, request: HttpRequest) -> HttpResponse:
         with self.wrap(request) as finish:
             return finish(await self.get_response(request))

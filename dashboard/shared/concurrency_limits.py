@@ -1,4 +1,4 @@
-"""Limits concurrent requests: in all, for each address, and for each caller.
+"""Limits concurrent requests of an event loop: in all, for each address, and for each caller.
 
 Each takes a thread, and all threads share one interpreter: past some number more of them only make each of them
 slower, those of other people too. So they wait here, on the event loop, where waiting costs next to nothing. Who comes
@@ -9,11 +9,29 @@ their own.
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Kept = TypeVar("Kept")
+
+
+class PerLoop(Generic[Kept]):
+    """Returns the object of the running event loop, which is made at the first call. ``kept``: loop -> its object."""
+
+    def __init__(self, make: Callable[[], Kept]) -> None:
+        self._make = make
+        self.kept: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Kept] = weakref.WeakKeyDictionary()
+
+    def __call__(self) -> Kept:
+        loop = asyncio.get_running_loop()
+        if loop not in self.kept:
+            self.kept[loop] = self._make()
+        return self.kept[loop]
 
 
 class Crowded(Exception):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.core.paginator import Page
 
-from machines.engine import Live, Pause, QueueStats, SignalboxError, Tally, rates
+from machines.engine import Live, Pause, QueueStats, SignalboxError, UnknownMachine, rates
 from machines.engine.definitions import Outline, StateOutline
 from machines.statistics.series import histogram
 
@@ -75,11 +75,6 @@ class StateCounts:
 
     def block(self, state: str) -> StateCount | None:
         return next((block for block in self.blocks if block.state == state), None)
-
-
-def narrow(live: Live, tally: Tally | None) -> Live:
-    """Replace the counts by those of a filter. The oldest instance of each state is then unknown."""
-    return live if tally is None else replace(live, counts=tally.counts, total=tally.total, oldest={})
 
 
 def count_states(
@@ -292,6 +287,15 @@ def count_versions(engine: RedactedEngine, machine: str, live: Live) -> VersionC
         return _look(engine, machine, live)
     counted = {int(number): count for number, count in live.versions.items()}
     return arrange(live, sorted({*engine.versions(machine), *counted}, reverse=True), counted)
+
+
+def describe_versions(engine: RedactedEngine, machine: str) -> dict[str, Live | VersionCounts | None]:
+    """Return what the tabs of a machine show; None for one that has drafts and no version yet."""
+    try:
+        live = engine.live(machine)
+    except UnknownMachine:
+        return {"live": None, "versions": None}
+    return {"live": live, "versions": count_versions(engine, machine, live)}
 
 
 def count_known(live: Live) -> VersionCounts:

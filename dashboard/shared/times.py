@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from asgiref.sync import iscoroutinefunction, sync_to_async
+from asgiref.sync import sync_to_async
 from django.db import router
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -178,15 +178,13 @@ class TimeZoneMiddleware(AsyncMiddleware):
     It sits behind the authentication.
     """
 
-    def __call__(self, request: HttpRequest) -> Any:
-        if iscoroutinefunction(self):
-            return self._answer_async(request)
+    def answer(self, request: HttpRequest) -> Any:
         if is_for_machines(request):
             return self.get_response(request)
         with self._apply(request, _read_preferences(request.user)):
             return self.get_response(request)
 
-    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
+    async def answer_async(self, request: HttpRequest) -> HttpResponse:
         if is_for_machines(request):
             return await self.get_response(request)
         with self._apply(request, await sync_to_async(_read_preferences)(request.user)):

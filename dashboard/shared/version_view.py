@@ -384,6 +384,13 @@ class Overlay:
     def mark(self, part: str, name: str) -> None:
         self.classes.setdefault(part, []).append(name)
 
+    def highlight(self, view: VersionView, configuration: Iterable[str], transitions: Iterable[str]) -> None:
+        """Mark the states that are active when these leaves are as current, and the transitions as taken."""
+        for part in find_state_parts(view, configuration):
+            self.mark(part, "current")
+        for part in find_transition_parts(view, transitions):
+            self.mark(part, "taken")
+
     def draw_on(self, svg: str) -> SafeString:
         return mark_safe(_OverlayWriter(self).write(svg))  # noqa: S308  the drawing is trusted; inserted text is escaped
 
@@ -464,8 +471,7 @@ def draw_instance(
     overlay = Overlay()
     if address:
         link_folds(view, overlay, address)
-    for part in find_state_parts(view, instance.configuration):
-        overlay.mark(part, "current")
+    overlay.highlight(view, instance.configuration, instance.outcome.transitions if instance.outcome else ())
     for part in find_transition_parts(view, (id for id, kind in possible.items() if kind in ("holds", "depends"))):
         overlay.mark(part, "possible")
     forms: dict[str, set[str]] = {}
@@ -473,6 +479,4 @@ def draw_instance(
         if possible.get(id) in ("holds", "depends") and id in view.index["transitions"]:
             forms.setdefault(view.index["transitions"][id], set()).add(anchor)
     overlay.links |= {part: f"#{anchors.pop()}" for part, anchors in forms.items() if len(anchors) == 1}
-    for part in find_transition_parts(view, instance.outcome.transitions if instance.outcome else ()):
-        overlay.mark(part, "taken")
     return overlay.draw_on(view.svg)

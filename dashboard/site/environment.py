@@ -15,7 +15,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from machines.conf.kinds import Checked, Choice, Flag, Integer, Integers, Kind, Unfit, Url, Words
+from machines.conf.kinds import Checked, Choice, Flag, Kind, Unfit, Url, Words
 from machines.conf.table import SETTINGS, check_together
 
 
@@ -56,16 +56,9 @@ class Environment:
     def flag(self, name: str, default: bool = False) -> bool:
         return bool(self._read(name, Flag(), default))
 
-    def integer(self, name: str, default: int, *, low: int, high: int) -> int:
-        return int(self._read(name, Integer(low, high), default))
-
     def words(self, name: str, default: Iterable[str] = ()) -> list[str]:
         """Read a list, separated by commas."""
         return list(self._read(name, Words(), []) or default)
-
-    def integers(self, name: str, *, low: int, high: int) -> list[int]:
-        """Read a list of whole numbers, separated by commas."""
-        return list(self._read(name, Integers(low, high), []))
 
     def choice(self, name: str, default: str, allowed: Iterable[str]) -> str:
         return str(self._read(name, Choice(tuple(allowed)), default))

@@ -279,10 +279,8 @@ def _render_page(request: HttpRequest, trial: VersionTrial) -> HttpResponse:
 
 def _draw(trial: VersionTrial) -> SafeString:
     overlay, view = Overlay(), trial.view
-    for part in find_state_parts(view, trial.now.configuration if trial.now else ()):
-        overlay.mark(part, "current")
-    for part in find_transition_parts(view, [id for one in trial.shown for id in one.transitions]):
-        overlay.mark(part, "taken")
+    taken = [id for one in trial.shown for id in one.transitions]
+    overlay.highlight(view, trial.now.configuration if trial.now else (), taken)
     return overlay.draw_on(view.svg)
 
 

@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import require_POST
 
 from dashboard.shared.addresses import parse_number
-from dashboard.shared.counts import VersionCounts, count_versions
+from dashboard.shared.counts import describe_versions
 from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import find_of_machine, require, require_audited
@@ -33,7 +33,7 @@ from machines.catalog.editing.checking import WRITTEN, choose_folds
 from machines.catalog.editing.starters import list_starters
 from machines.catalog.queries import find_latest, get_version
 from machines.diagrams import DRAWING
-from machines.engine import BadInput, Live, SignalboxError
+from machines.engine import BadInput, SignalboxError
 from machines.engine.errors import UnknownMachine
 from machines.engine.limits import MAX_DEFINITION, MAX_REASON, check_machine_name
 from machines.insight.discovery import discover
@@ -270,20 +270,9 @@ def _render_page(
     context = {
         "section": "machines", "space": space, "machine": space.machine, "form": form, "chosen": chosen,
         "starters": [] if space.machine else list_starters().values(), "written": WRITTEN, "fields": FIELDS,
-    } | _describe_versions(request, space.machine)  # fmt: skip
+    }  # fmt: skip
+    context |= describe_versions(redacted_engine(request), space.machine) if space.machine else {"live": None}
     return render_page(request, "signalbox/studio/studio.html", context, status=status)
-
-
-def _describe_versions(request: HttpRequest, machine: str) -> dict[str, Live | VersionCounts | None]:
-    """Return what the tabs of a published machine need."""
-    engine = redacted_engine(request)
-    try:
-        live = engine.live(machine) if machine else None
-    except (UnknownMachine, SignalboxError) as error:
-        if not isinstance(error, UnknownMachine):
-            raise
-        live = None
-    return {"live": live, "versions": count_versions(engine, machine, live) if live is not None else None}
 
 
 @require_audited("publish", "draft.save")

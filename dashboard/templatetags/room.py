@@ -28,7 +28,7 @@ from dashboard.machines.instance_list import write_rows
 from dashboard.serving.live_view import is_served_to
 from dashboard.shared import addresses, times
 from dashboard.shared.addresses import JobId
-from dashboard.shared.navigation import NavigationLink, list_navigation_links
+from dashboard.shared.navigation import list_navigation_links
 from dashboard.shared.search import instance_filter
 from dashboard.shared.themes import theme_of
 from dashboard.site import command_lines
@@ -46,9 +46,18 @@ if TYPE_CHECKING:
     from dashboard.machines.presenters import InstanceTable
     from dashboard.shared.counts import Elsewhere
     from dashboard.shared.times import TimeFields
-    from machines.engine import Job, Step
+    from machines.engine import Step
 
 register = template.Library()
+register.simple_tag(environment)
+register.filter("share", format_share)
+register.simple_tag(addresses.job_url)
+register.filter("list_terms", instance_filter.describe_filter)
+register.filter("clock", times.format_time_of_day)
+register.simple_tag(list_navigation_links, name="places_of")
+register.simple_tag(command_lines.write_command, name="command")
+register.simple_tag(command_lines.write_engine, name="engine_call")
+register.simple_tag(timezone.get_current_timezone_name, name="zone")
 Time = float | datetime | str
 """Milliseconds since the epoch, as the engine has them, or a moment, as the database has it and as JSON writes it."""
 ENGINE_STEPS = ("done.invoke.", "error.invoke.", "(create)")
@@ -130,11 +139,6 @@ def stamp(context: Context, name: str, value: Any) -> SafeString:
         times.format_utc(ms),
         times.format_local(ms),
     )
-
-
-@register.simple_tag
-def job_url(job: Job) -> str:
-    return addresses.job_url(job)
 
 
 @register.simple_tag(takes_context=True)
@@ -225,12 +229,6 @@ def pretty(anything: Any) -> str:
 
 
 @register.filter
-def list_terms(terms: dict[str, Any]) -> list[tuple[str, str]]:
-    """Describe a bulk's filter as pairs of words."""
-    return instance_filter.describe_filter(terms)
-
-
-@register.filter
 def span(ms: float | None) -> str:
     """Format a duration."""
     return "–" if ms is None else format_duration(ms)
@@ -240,12 +238,6 @@ def span(ms: float | None) -> str:
 def moment(at: Time) -> SafeString:
     """Return ``<time>21 Nov 2026, 03:22:03 UTC+1</time>``: in the person's zone, with UTC in its title."""
     return times.format_element(_in_ms(at))
-
-
-@register.filter
-def clock(ms: float) -> str:
-    """Format the time of day in the person's zone: ``03:22:03 UTC+1``."""
-    return times.format_time_of_day(ms)
 
 
 @register.simple_tag
@@ -302,27 +294,9 @@ def _flatten(attributes: Mapping[str, Any]) -> str:
 
 
 @register.simple_tag
-def places_of(user: Any) -> list[NavigationLink]:
-    """List the links of the navigation bar."""
-    return list_navigation_links(user)
-
-
-@register.simple_tag
 def live_url(request: HttpRequest | None) -> str:
     """Return the address of the websocket; empty if the server that answers takes none, and the page polls."""
     return live_path() if is_served_to(request) else ""
-
-
-@register.simple_tag
-def command(words: str) -> str:
-    """Return the command line of a management command of this project."""
-    return command_lines.write_command(words)
-
-
-@register.simple_tag
-def engine_call() -> str:
-    """Return the Python call that makes an engine on this project's Redis."""
-    return command_lines.write_engine()
 
 
 @register.simple_tag
@@ -341,20 +315,10 @@ def logout_url() -> str:
     return resolve_url(conf.LOGOUT_URL or "signalbox:logout")
 
 
-register.simple_tag(environment)
-register.filter("share", format_share)
-
-
 @register.simple_tag(takes_context=True)
 def theme(context: Context) -> str:
     """Return ``light`` or ``dark``; empty if the system's theme holds. An outage page has no request, but the theme."""
     return str(context.get("theme") or theme_of(context.get("request")))
-
-
-@register.simple_tag
-def zone() -> str:
-    """Return the person's zone: ``Europe/Paris``."""
-    return timezone.get_current_timezone_name()
 
 
 @register.simple_tag

@@ -16,18 +16,18 @@ from django.urls import reverse
 
 from dashboard.shared import version_view
 from dashboard.shared.addresses import parse_number
-from dashboard.shared.counts import count_versions
+from dashboard.shared.counts import count_versions, describe_versions
 from dashboard.shared.form_views import answer_form, redirect_to_request
 from dashboard.shared.permissions import find_of_machine, require, require_audited
-from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
+from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import answer_drawing, render_page
-from dashboard.shared.version_view import Overlay, find_state_parts, find_transition_parts
+from dashboard.shared.version_view import Overlay
 from machines.approvals import queries as approval_queries
 from machines.catalog import offload
 from machines.catalog.queries import count_missing, stored_current
 from machines.catalog.version_rules import ACTIONS, OPERATIONS
-from machines.engine import BadInput, DefinitionError, Live, Replay
-from machines.engine.errors import UnknownMachine, VersionRefused
+from machines.engine import BadInput, DefinitionError, Replay
+from machines.engine.errors import VersionRefused
 from machines.engine.limits import MAX_REASON
 from machines.engine.versions.records import UNTOLD, StepOutcome
 from machines.instances.forms import PageForm
@@ -278,10 +278,7 @@ def picture(request: HttpRequest, machine: str) -> HttpResponse:
     if not (version := parse_number(request.GET.get("version", ""))):
         raise Http404("A version must be a whole number from 1.")
     view, overlay = version_view.load_version(machine, version, who=str(request.user.pk)), Overlay()
-    for part in find_state_parts(view, request.GET.getlist("in")[:LISTED]):
-        overlay.mark(part, "current")
-    for part in find_transition_parts(view, request.GET.getlist("taken")[:LISTED]):
-        overlay.mark(part, "taken")
+    overlay.highlight(view, request.GET.getlist("in")[:LISTED], request.GET.getlist("taken")[:LISTED])
     return answer_drawing(overlay.draw_on(view.svg), cache="private, max-age=86400")
 
 
@@ -322,12 +319,7 @@ def new_draft(request: HttpRequest, machine: str) -> HttpResponse:
 def _render_text_page(
     request: HttpRequest, machine: str, form: DraftForm, *, draft: Draft | None = None, status: int = 200
 ) -> HttpResponse:
-    engine = redacted_engine(request)
-    live = _find_live(engine, machine)
-    context = {
-        "machine": machine, "live": live, "form": form, "draft": draft,
-        "versions": count_versions(engine, machine, live) if live is not None else None,
-    }  # fmt: skip
+    context = {"machine": machine, "form": form, "draft": draft} | describe_versions(redacted_engine(request), machine)
     return render_page(request, "signalbox/versions/draft_text.html", context, status=status)
 
 
@@ -376,31 +368,21 @@ def draft_page(
 ) -> HttpResponse:
     """Render a draft: its findings, what it changes, and how to publish it."""
     draft, actor = _get(request, machine, id), Actor.of(request)
-    engine = redacted_engine(request)
-    live = _find_live(engine, machine)
+    known = describe_versions(redacted_engine(request), machine)
     try:
         check = drafts.check(actor, id)
     except offload.OffloadError as error:
         check, mistake = None, mistake or str(error)
     form = form or PublishForm(initial={"rollout": 5, "reason": draft.note, "expect": draft.revision})
-    if live is None:
+    if known["live"] is None:
         del form.fields["rollout"]  # a first version is that of all
     context: dict[str, Any] = {
-        "machine": machine, "live": live, "draft": draft, "check": check, "form": form,
-        "versions": count_versions(engine, machine, live) if live is not None else None, "mistake": mistake,
+        "machine": machine, "draft": draft, "check": check, "form": form, "mistake": mistake, **known,
         "requests": approval_queries.find_open().filter(machine=machine, action="publish", target=f"draft {id}"),
     }  # fmt: skip
     if check and check.submission.definition is not None and draft.base is not None and draft.is_open:
         context |= _compare(request, machine, draft, check.submission.definition, clean=not check.submission.errors)
     return render_page(request, "signalbox/versions/draft.html", context, status=status)
-
-
-def _find_live(engine: RedactedEngine, machine: str) -> Live | None:
-    """Return None for a machine that has drafts and no version yet."""
-    try:
-        return engine.live(machine)
-    except UnknownMachine:
-        return None
 
 
 def _compare(
@@ -422,7 +404,7 @@ def publish(request: HttpRequest, machine: str, id: int) -> HttpResponse:
         return draft_page(request, machine, id, form=form, status=400)
     given = form.cleaned_data
     percent = given["rollout"] if given["rollout"] is not None and given["rollout"] < 100 else None
-    if _find_live(redacted_engine(request), machine) is None:
+    if machine not in redacted_engine(request).machines():
         percent = None
     try:
         version = drafts.publish(
@@ -458,8 +440,8 @@ def discard(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     if failed := _change_draft(request, machine, id, lambda actor: drafts.discard(actor, id)):
         return failed
     messages.success(request, f"Discarded: draft {id}")
-    live = _find_live(redacted_engine(request), machine)
-    return redirect("signalbox:versions", machine) if live is not None else redirect("signalbox:overview")
+    known = machine in redacted_engine(request).machines()
+    return redirect("signalbox:versions", machine) if known else redirect("signalbox:overview")
 
 
 def _change_draft(request: HttpRequest, machine: str, id: int, act: Callable[[Actor], Draft]) -> HttpResponse | None:

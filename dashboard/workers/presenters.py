@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.shared.addresses import page_of
 from machines.alarms.workers import is_alive
 from machines.connections import get_pattern
 from machines.duties import DUTIES
@@ -22,27 +21,12 @@ MAX_TAKES = 5  # claims of a batch before it needs attention
 
 
 @dataclass(frozen=True, slots=True)
-class RunningJob:
-    """Holds a running job. ``url`` and ``instance_url`` are "" if there is no such page."""
-
-    id: str
-    src: str
-    machine: str
-    queue: str
-    instance: str
-    attempt: int
-    since: int
-    url: str
-    instance_url: str
-
-
-@dataclass(frozen=True, slots=True)
 class Worker:
     """Holds a worker. ``jobs``: running jobs of its row; ``more``: how many others; ``form``: an order not accepted."""
 
     row: WorkerInfo
     alive: bool
-    jobs: list[RunningJob]
+    jobs: list[dict[str, Any]]
     more: int
     orders: list[tuple[str, str, bool]]
     form: OrderForm | None = None
@@ -100,20 +84,7 @@ def list_pending_writes() -> list[PendingWrites]:
 
 def make_worker(row: WorkerInfo, now: float) -> Worker:
     """Present a worker at ``now`` (ms)."""
-    jobs = [_make_running_job(job) for job in row.holding if isinstance(job, dict)]
+    jobs = [job for job in row.holding if isinstance(job, dict)]
     sensible = OPEN_TO.get(row.status, tuple(ORDERS))
     orders = [(order, label, order in sensible) for order, (label, _) in ORDERS.items()]
     return Worker(row, is_alive(row, now), jobs, max(0, row.in_hand - len(jobs)), orders)
-
-
-def _make_running_job(job: dict[str, Any]) -> RunningJob:
-    def text(name: str) -> str:
-        return str(job.get(name) or "")
-
-    machine, instance = text("machine"), text("instance")
-    return RunningJob(
-        text("id"), text("src"), machine, text("queue"), instance,
-        int(job.get("attempt") or 0), int(job.get("since") or 0),
-        url=page_of("job", machine, text("id")),
-        instance_url=page_of("instance", machine, instance) if instance else "",
-    )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.overview.docs import HEADINGS
+from dashboard.overview.search import HEADINGS
 from tests.docs import headings
 
 pytestmark = pytest.mark.pure

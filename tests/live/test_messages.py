@@ -7,7 +7,6 @@ import pytest
 
 from dashboard.live import messages
 from dashboard.live.messages import COMMANDS, CloseCode, ErrorCode
-from dashboard.live.sockets import admission
 from dashboard.live.topics import Topic
 from tests.cases import for_each
 from tests.docs.live_protocol import CLIENT, CLOSES, ERRORS, SERVER, Message
@@ -45,7 +44,3 @@ def test_every_code_and_command_has_a_meaning() -> None:
     assert set(ERRORS) == set(ErrorCode)
     assert set(CLOSES) == set(CloseCode)
     assert set(messages.HTTP_STATUS) <= set(ErrorCode)
-
-
-def test_the_origin_check_closes_with_the_declared_code() -> None:
-    assert admission.BAD_ORIGIN == CloseCode.BAD_ORIGIN

@@ -113,8 +113,18 @@ def _authenticate_session(request: HttpRequest) -> Caller:
     return Caller(Actor.of(request), f"user:{request.user.pk}")
 
 
-class Bearer(HttpBearer):
-    """For the OpenAPI document: ``authenticate`` has been asked before an operation begins."""
+class Authenticated:
+    """Gives the framework the caller, who is known before an operation begins."""
+
+    def __call__(self, request: HttpRequest) -> Caller | None:
+        return getattr(request, "caller", None)
+
+    def authenticate(self, request: HttpRequest, shown: str | None) -> Caller | None:
+        return self(request)
+
+
+class Bearer(Authenticated, HttpBearer):
+    """Describes tokens in the OpenAPI document."""
 
     openapi_bearerFormat = "sb_<id>_<secret>"
     openapi_description = (
@@ -122,24 +132,12 @@ class Bearer(HttpBearer):
         " created with one: `sbs_…`."
     )
 
-    def __call__(self, request: HttpRequest) -> Caller | None:
-        return getattr(request, "caller", None)
 
-    def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
-        return getattr(request, "caller", None)
-
-
-class Session(APIKeyCookie):
-    """The same for the session of the pages."""
+class Session(Authenticated, APIKeyCookie):
+    """Describes the login of the pages."""
 
     param_name = "sessionid"
     openapi_description = "The login session of the pages. Changes also need X-CSRFToken."
-
-    def __call__(self, request: HttpRequest) -> Caller | None:
-        return getattr(request, "caller", None)
-
-    def authenticate(self, request: HttpRequest, key: str | None) -> Caller | None:
-        return getattr(request, "caller", None)
 
 
 PER_ADDRESS = 10  # times as many as for one caller: services behind one address have a token each

@@ -40,19 +40,13 @@ class Feed:
         watchers what changed, if anything did."""
         self.disclosed |= disclosed
         old, self.value, self.at, self._snapshot = self.value, value, at, None
-        if old is None:
-            self.seq += 1
-            self._send_snapshot()
-            return
         try:
-            patch = changes(old, value)
+            patch = None if old is None else changes(old, value)
         except Inexpressible:
+            patch = None
+        if patch is None or patch.keys() - CLOCKS:
             self.seq += 1
-            self._send_snapshot()
-            return
-        if patch.keys() - CLOCKS:
-            self.seq += 1
-            self._send_delta(patch)
+            self._send(patch)
 
     def turn(self, epoch: str) -> None:
         """Begin a new epoch: numbers start again, and the next value goes out as a snapshot."""
@@ -64,14 +58,14 @@ class Feed:
             self._snapshot = messages.encode(self._make_frame("snapshot", self.value))
         return self._snapshot
 
-    def _send_snapshot(self) -> None:
+    def _send(self, patch: dict[str, Any] | None) -> None:
+        """Send the patch; without one the whole value."""
+        frame = None if patch is None else messages.encode(self._make_frame("delta", patch))
         for outbox in self.watchers:
-            outbox.snapshot(self.topic)
-
-    def _send_delta(self, patch: dict[str, Any]) -> None:
-        frame = messages.encode(self._make_frame("delta", patch))
-        for outbox in self.watchers:
-            outbox.delta(self.topic, frame)
+            if frame is None:
+                outbox.snapshot(self.topic)
+            else:
+                outbox.delta(self.topic, frame)
 
     def _make_frame(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
         return messages.value(kind, self.topic, epoch=self.epoch, seq=self.seq, data=data, at=self.at)

@@ -11,7 +11,6 @@ import contextlib
 import logging
 import random
 import time
-import weakref
 from collections.abc import Callable
 
 from redis.exceptions import RedisError
@@ -21,6 +20,7 @@ from dashboard.live.limits import Limits, limits
 from dashboard.live.messages import ErrorCode, Frame
 from dashboard.live.outbox import Direct, Outbox, OutboxWriter
 from dashboard.live.topics import Topic
+from dashboard.shared.concurrency_limits import PerLoop
 from machines.audit.request_context import run_in_own_context
 from machines.conf import conf
 from machines.connections import get_prefix
@@ -307,16 +307,8 @@ async def _close(link: HubConnections) -> None:
         await link.close()
 
 
-_hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = weakref.WeakKeyDictionary()
-
-
-def hub() -> Hub:
-    """Return the hub of the running event loop."""
-    loop = asyncio.get_running_loop()
-    found = _hubs.get(loop)
-    if found is None:
-        found = _hubs[loop] = Hub(conf.REDIS_URL, Keys(get_prefix()), limits())
-    return found
+hub = PerLoop(lambda: Hub(conf.REDIS_URL, Keys(get_prefix()), limits()))
+"""Returns the hub of the running event loop."""
 
 
 def sockets() -> int:
@@ -337,7 +329,7 @@ def denial() -> NotPermitted | None:
 def _list_hubs() -> list[Hub]:
     """Return the hubs of loops that are open. A hub whose loop was closed under its sockets serves nobody, and is gone
     soon."""
-    return [found for loop, found in list(_hubs.items()) if not loop.is_closed()]
+    return [found for loop, found in list(hub.kept.items()) if not loop.is_closed()]
 
 
 __all__ = ["Full", "Hub", "denial", "hub", "sockets", "well"]

@@ -22,7 +22,7 @@ from machines.engine.errors import EngineFault, SignalboxError
 from machines.engine.jobs import reading, workers
 from machines.engine.jobs.records import Job, WorkerInfo
 from machines.engine.keys import Keys
-from machines.engine.publishing.machine_meta import Growth, SensitiveFields, read_sensitive_fields
+from machines.engine.publishing.machine_meta import Growth, read_sensitive_fields
 from machines.engine.records import Live
 
 from .sources import LOST, Directory, Source, Tally, Value, World, sources, value
@@ -177,10 +177,6 @@ def _types(source: Source, program: str | None) -> FieldTypes | None:
     return None if program is None else FieldTypes(json.loads(program), source.version)
 
 
-def _read_sensitive(source: Source, text: str | None) -> SensitiveFields:
-    return read_sensitive_fields(text)
-
-
 def _read_worker(source: Source, answer: Any) -> WorkerInfo | None:
     fields = _read_mapping(answer)
     return workers.read_worker(fields) if fields else None
@@ -192,8 +188,8 @@ READERS: Mapping[str, Callable[[Source, Any], Any]] = {
     "job": _read_job,
     "instance": _read_instance,
     "types": _types,
-    "sensitive": _read_sensitive,
-    "marked": _read_sensitive,
+    "sensitive": lambda source, text: read_sensitive_fields(text),
+    "marked": lambda source, text: read_sensitive_fields(text),
     "edited": lambda source, answer: int(answer) if answer else None,
     "workers": lambda source, answer: list(answer),
     "worker": _read_worker,

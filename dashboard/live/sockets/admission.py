@@ -7,9 +7,7 @@ handshake, which costs least; a socket over the limit is closed with a code, whi
 
 from __future__ import annotations
 
-import asyncio
 import time
-import weakref
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -22,6 +20,7 @@ from django.utils.http import is_same_domain
 from dashboard.live.limits import Limits, limits
 from dashboard.live.messages import CloseCode
 from dashboard.shared.addresses import caller_of
+from dashboard.shared.concurrency_limits import PerLoop
 from machines.people.client_address import network_of
 
 
@@ -44,7 +43,6 @@ class SocketAdmission:
             here.exit(address, session)
 
 
-BAD_ORIGIN = 4403  # close code
 DEFAULT_PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}
 
 
@@ -59,7 +57,7 @@ class SameOrigin:
         if allows(headers.get(b"origin", ""), headers.get(b"host", ""), scope.get("scheme", "ws")):
             return await self.application(scope, receive, send)
         await send({"type": "websocket.accept"})
-        return await send({"type": "websocket.close", "code": BAD_ORIGIN, "reason": "bad origin"})
+        return await send({"type": "websocket.close", "code": int(CloseCode.BAD_ORIGIN), "reason": "bad origin"})
 
 
 def allows(origin: str, host: str, scheme: str) -> bool:
@@ -164,18 +162,6 @@ class Quotas:
         person.sockets -= 1
 
 
-_quotas: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Quotas] = weakref.WeakKeyDictionary()
-
-
-def quotas() -> Quotas:
-    """Return the quotas of the running event loop."""
-    loop = asyncio.get_running_loop()
-    found = _quotas.get(loop)
-    if found is None:
-        found = _quotas[loop] = Quotas(limits())
-    return found
-
-
 class CommandRateLimit:
     """Holds ``capacity`` at first and at most; ``refill`` comes back each second."""
 
@@ -194,3 +180,7 @@ class CommandRateLimit:
         enough = self._left >= cost
         self._left = max(0.0, self._left - cost)
         return enough
+
+
+quotas = PerLoop(lambda: Quotas(limits()))
+"""Returns the quotas of the running event loop."""

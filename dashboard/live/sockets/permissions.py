@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,7 @@ from django.utils.crypto import constant_time_compare
 
 from dashboard.live.limits import Limits, limits
 from dashboard.live.topics import PLAIN, REDACTED, RIGHTS, Topic
+from dashboard.shared.concurrency_limits import PerLoop
 from machines.audit import reveals
 from machines.audit.request_context import run_in_own_context
 from machines.audit.reveals import Viewer
@@ -112,15 +112,8 @@ class Asking:
                     future.set_result(rights[session])
 
 
-_asking: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Asking] = weakref.WeakKeyDictionary()
-
-
-def asking() -> Asking:
-    """Return the ``Asking`` of the running event loop."""
-    loop = asyncio.get_running_loop()
-    if loop not in _asking:
-        _asking[loop] = Asking()
-    return _asking[loop]
+asking = PerLoop(Asking)
+"""Returns the ``Asking`` of the running event loop."""
 
 
 def _look(sessions: Sequence[str]) -> dict[str, Rights | None]:
@@ -260,13 +253,5 @@ class SessionMonitor:
                 socket.mute()
 
 
-_monitors: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, SessionMonitor] = weakref.WeakKeyDictionary()
-
-
-def session_monitor() -> SessionMonitor:
-    """Return the monitor of the running event loop."""
-    loop = asyncio.get_running_loop()
-    found = _monitors.get(loop)
-    if found is None:
-        found = _monitors[loop] = SessionMonitor(limits())
-    return found
+session_monitor = PerLoop(lambda: SessionMonitor(limits()))
+"""Returns the monitor of the running event loop."""

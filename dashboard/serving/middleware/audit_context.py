@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, sync_to_async
+from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 
 from dashboard.shared.async_middleware import AsyncMiddleware
@@ -21,16 +21,14 @@ from machines.audit.reveals import Collected
 class AuditContext(AsyncMiddleware):
     """Sets the current request, and writes once at its end what it has shown of sensitive values."""
 
-    def __call__(self, request: HttpRequest) -> Any:
-        if iscoroutinefunction(self):
-            return self._answer_async(request)
+    def answer(self, request: HttpRequest) -> Any:
         with _collect(request) as collected:
             try:
                 return self.get_response(request)
             finally:
                 collected.write()
 
-    async def _answer_async(self, request: HttpRequest) -> Any:
+    async def answer_async(self, request: HttpRequest) -> Any:
         with _collect(request) as collected:
             try:
                 return await self.get_response(request)

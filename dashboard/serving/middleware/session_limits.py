@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, sync_to_async
+from asgiref.sync import sync_to_async
 from django.contrib.auth import logout
 from django.http import HttpRequest
 
@@ -21,14 +21,12 @@ STEP = 20  # a use is noted when this part of the idle time has passed: pages co
 
 
 class SessionLimits(AsyncMiddleware):
-    def __call__(self, request: HttpRequest) -> Any:
-        if iscoroutinefunction(self):
-            return self._answer_async(request)
+    def answer(self, request: HttpRequest) -> Any:
         if request.COOKIES:
             limit_session(request)
         return self.get_response(request)
 
-    async def _answer_async(self, request: HttpRequest) -> Any:
+    async def answer_async(self, request: HttpRequest) -> Any:
         if request.COOKIES:
             await sync_to_async(limit_session)(request)
         return await self.get_response(request)

@@ -104,15 +104,18 @@ def list_resend_fields(request: HttpRequest) -> list[tuple[str, str]] | None:
 
 
 def render_error(request: HttpRequest, status: int, **context: Any) -> HttpResponse:
-    """Render the page. ``title``, ``message``, ``code``; optional ``hint``, ``back`` (url, text), ``resend``."""
+    """Render the page. ``title``, ``message``, ``code``; optional ``hint``, ``back`` (url, text), ``resend``.
+
+    The API gets a problem with the code.
+    """
+    if is_api_request(request):
+        return problems.answer_problem(request, context["code"], status=status)
     response = render(request, "signalbox/error.html", {"status": status} | context, status=status)
     response["Cache-Control"] = "no-store"
     return response
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    if is_api_request(request):
-        return problems.answer_problem(request, BAD_REQUEST)
     return render_error(
         request, 400, title="Bad request", code=BAD_REQUEST,
         message="The request is malformed or too large.",
@@ -136,8 +139,6 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    if is_api_request(request):
-        return problems.answer_problem(request, NO_PAGE)
     # Django's own resolver puts a dict into its Http404.
     own = isinstance(exception, Http404) and exception.args and isinstance(exception.args[0], str)
     given = str(exception) if own else ""
@@ -154,8 +155,6 @@ def fault(request: HttpRequest) -> HttpResponse:
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a failed CSRF check: cookies are off, the login changed, or the page was open for days."""
-    if is_api_request(request):
-        return problems.answer_problem(request, STALE_FORM)
     return render_error(
         request, 403, title="Form expired", code=STALE_FORM,
         message="The form was not submitted. Go back, reload the page and submit it again.",

@@ -103,30 +103,22 @@ BY_CODE = {one.code: one for one in OWN}
 
 def list_codes() -> list[Code]:
     """List the codes in order."""
+    classes = list(_list_classes(SignalboxError))
+    meanings = [(one.code, one, " ".join((one.__doc__ or "").split()) or title_of(one)) for one in classes]
+    by_name = {one.__name__: one for one in classes}
+    for code, text in NARROWER.items():
+        name, _, meaning = text.partition(": ")
+        meanings.append((code, by_name[name], meaning))
     found = dict(BY_CODE)
-    for code in (*_list_classes(SignalboxError), *_list_narrower()):
-        found.setdefault(code.code, code)
+    for code, kind, meaning in meanings:
+        found.setdefault(code, Code(code, status_of(kind), title_of(kind), meaning))
     return [found[name] for name in sorted(found)]
 
 
-def _list_classes(kind: type[SignalboxError]) -> Iterator[Code]:
-    for one in kind.__subclasses__():
-        meaning = " ".join((one.__doc__ or "").split()) or title_of(one)
-        yield Code(one.code, status_of(one), title_of(one), meaning)
-        yield from _list_classes(one)
-
-
-def _list_narrower() -> Iterator[Code]:
-    classes = {one.__name__: one for one in _list_all(SignalboxError)}
-    for code, text in NARROWER.items():
-        name, _, meaning = text.partition(": ")
-        yield Code(code, status_of(classes[name]), title_of(classes[name]), meaning)
-
-
-def _list_all(kind: type[SignalboxError]) -> Iterator[type[SignalboxError]]:
+def _list_classes(kind: type[SignalboxError]) -> Iterator[type[SignalboxError]]:
     for one in kind.__subclasses__():
         yield one
-        yield from _list_all(one)
+        yield from _list_classes(one)
 
 
 MEDIA_TYPE = "application/problem+json"

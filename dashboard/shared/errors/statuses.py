@@ -21,30 +21,13 @@ from machines.encryption.ciphers import SecretUnreadable
 from machines.engine import errors
 from machines.insight.errors import InsightOff, StoreUnavailable
 from machines.patterns.base import PatternError
-from machines.people.errors import (
-    ApprovalNeeded,
-    DraftChanged,
-    DraftClosed,
-    DraftConflict,
-    Forbidden,
-    GuessedTooOften,
-    NotApprover,
-    NotMigrated,
-    NotMoved,
-    NotOpen,
-    OwnRequest,
-    PlanInUse,
-    SecondNeeded,
-    SignInNeeded,
-    TokenNeeded,
-    TooFast,
-)
+from machines.people import errors as people
 from machines.schedules import AuthorLost, DeclaredSchedule
 
 BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", "SB703", "SB704", "SB708", "SB710"
 NOT_MOVED, LOGIN_THROTTLED, OVER_PACE = "SB705", "SB709", "SB711"
 CROWDED, TOO_LARGE, BUSY, TOO_LONG = "SB712", "SB713", "SB714", "SB716"
-COOKIES_TOO_LARGE, GUESSED = "SB715", GuessedTooOften.code
+COOKIES_TOO_LARGE, GUESSED = "SB715", people.GuessedTooOften.code
 SIGN_IN_FAILED, PROVIDER_AWAY = "SB718", "SB719"
 
 ANSWERS: dict[type[Exception], tuple[int | None, str]] = {
@@ -57,24 +40,24 @@ ANSWERS: dict[type[Exception], tuple[int | None, str]] = {
     errors.Refused: (422, "Refused"),
     errors.NotAllowed: (403, "Not allowed"),
     errors.NeedsApproval: (409, "Approval needed"),
-    Forbidden: (403, "Permission denied"),
-    OwnRequest: (403, "You cannot decide your own request"),
-    SignInNeeded: (403, "Log in again"),
-    NotApprover: (403, "You are not in the group that decides"),
-    TokenNeeded: (403, "Token required"),
-    TooFast: (429, "Rate limit exceeded"),
+    people.Forbidden: (403, "Permission denied"),
+    people.OwnRequest: (403, "You cannot decide your own request"),
+    people.SignInNeeded: (403, "Log in again"),
+    people.NotApprover: (403, "You are not in the group that decides"),
+    people.TokenNeeded: (403, "Token required"),
+    people.TooFast: (429, "Rate limit exceeded"),
     AtOnce: (429, "Too many concurrent requests"),
     Overrun: (422, "Timeout"),
     NoHelper: (503, "Server busy"),
-    ApprovalNeeded: (409, "Approval needed"),
-    NotOpen: (409, "Request already decided"),
-    NotMoved: (409, "Job has moved"),
-    DraftConflict: (409, "Conflict: another version is current"),
-    DraftClosed: (409, "The draft is closed"),
-    DraftChanged: (409, "Conflict: the draft changed"),
-    SecondNeeded: (409, "Approval needed"),
-    PlanInUse: (409, "The plan is in use"),
-    NotMigrated: (409, "Nothing to move back"),
+    people.ApprovalNeeded: (409, "Approval needed"),
+    people.NotOpen: (409, "Request already decided"),
+    people.NotMoved: (409, "Job has moved"),
+    people.DraftConflict: (409, "Conflict: another version is current"),
+    people.DraftClosed: (409, "The draft is closed"),
+    people.DraftChanged: (409, "Conflict: the draft changed"),
+    people.SecondNeeded: (409, "Approval needed"),
+    people.PlanInUse: (409, "The plan is in use"),
+    people.NotMigrated: (409, "Nothing to move back"),
     NotNow: (409, "Not possible in this state"),
     Diverged: (409, "Database and Redis differ"),
     AuthorLost: (409, "The author lost the right"),

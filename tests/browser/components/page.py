@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.instances.presenters import Child, Deadline, Route
+from dashboard.instances.presenters import Deadline, Route
 from dashboard.shared.charts import Chart, Charts, Figure
 from dashboard.shared.counts import PLACES, Depth, Figures, StateCount
 from dashboard.shared.permissions import require
@@ -50,7 +50,12 @@ def _make_context() -> dict[str, Any]:
         "wrong": _make_form({"payload-count": "many", "payload-tags": "[1,", "payload-free": "x", "payload-*": "3"}),
         "steps": _make_steps(),
         "stamps": TimeFields([FieldOutline("expires", ("integer",), "unix seconds")]),
-        "children": [Child("payment", "payment", "R-2001~payment~1.1", "#"), Child("other", HOSTILE, HOSTILE)],
+        "instance": {
+            "children": {
+                "payment": {"machine": "payment", "id": "R-2001~payment~1.1"},
+                "other": {"machine": HOSTILE, "id": HOSTILE},
+            }
+        },
         "deadlines": [
             Deadline(NOW + 12_000, "after 45 s", where="On its way"),
             Deadline(NOW - 1_000, "ping", to=HOSTILE),

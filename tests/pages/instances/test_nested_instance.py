@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from django.template import Context, Template
 
-from dashboard.instances.presenters import Child, list_children, list_event_actions
+from dashboard.instances.presenters import list_event_actions
 from dashboard.shared import version_view
 from tests.pages.reading import Element, fields, read
 
@@ -106,9 +105,11 @@ def test_a_child_and_its_parent_lead_to_each_other(as_, engine, paying):
     assert shown.one("div", class_="head").one("a")["href"] == INSTANCE
 
 
-def test_a_child_of_a_machine_that_can_have_no_page_is_named_without_a_link(paying):
-    odd = replace(paying, children={"x": {"machine": "no such/machine", "id": "1"}})
-    assert list_children(odd) == [Child("x", "no such/machine", "1", "")]
+def test_a_child_of_a_machine_that_can_have_no_page_is_named_without_a_link(rf, django_user_model):
+    request = rf.get(INSTANCE)
+    request.user = django_user_model(username="root", is_superuser=True, is_active=True)
+    link = '{% load room %}{% id_link "instance" "no such/machine" "1" %}'
+    assert Template(link).render(Context({"request": request})) == '<span class="key">1</span>'
 
 
 def test_suspending_needs_a_reason_and_stands_in_the_history(as_, engine, order):

@@ -65,7 +65,7 @@ def test_a_hub_that_has_lost_redis_is_said_and_one_that_nobody_watches_is_not(en
             await asyncio.sleep(0.01)
 
     with contextlib.closing(asyncio.new_event_loop()) as loop:
-        hubs._hubs[loop] = hub
+        hubs.hub.kept[loop] = hub
         loop.run_until_complete(lost())
         assert answer() == down(live="stale")
         for outbox in list(hub._outboxes):
@@ -76,7 +76,7 @@ def test_a_hub_that_has_lost_redis_is_said_and_one_that_nobody_watches_is_not(en
 def test_a_hub_whose_loop_was_closed_under_its_sockets_is_nobodys(engine, db):
     hub = hubs.Hub("unix:///nonexistent/none.sock", engine.keys, hubs.limits())
     loop = asyncio.new_event_loop()
-    hubs._hubs[loop] = hub
+    hubs.hub.kept[loop] = hub
     hub._state = hubs.STALE
     hub._task = loop.create_future()
     before = hubs.sockets()
