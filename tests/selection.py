@@ -45,6 +45,7 @@ FIXTURES = {
 FOLDERS = {
     "faults": ("tests/faults/",),
     "hostile": (
+        "tests/definitions/checks/test_robustness.py",
         "tests/formats/test_hostile_texts.py",
         "tests/insight/test_oracle.py",
         "tests/security/fuzz/",
@@ -153,17 +154,18 @@ def place_among_long(item: pytest.Item) -> int | None:
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the slow tests, unless all tests are."""
-    slow = [item for item in items if slow_kind(item)]
+    slow = {item: kind for item in items if (kind := slow_kind(item))}
     if len(slow) == len(items):
         return
-    config.stash[LEFT_OUT] = dict(Counter(slow_kind(item) for item in slow))
-    config.hook.pytest_deselected(items=slow)
-    items[:] = [item for item in items if not slow_kind(item)]
+    config.stash[LEFT_OUT] = dict(Counter(slow.values()))
+    config.hook.pytest_deselected(items=[*slow])
+    items[:] = [item for item in items if item not in slow]
 
 
 def slow_kind(item: pytest.Item) -> str:
     """The first kind that makes the test slow, or nothing."""
-    return next((kind for kind in SLOW if item.get_closest_marker(kind)), "")
+    names = {marker.name for marker in item.iter_markers()}
+    return next((kind for kind in SLOW if kind in names), "")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -158,6 +158,7 @@ def test_a_worker_that_is_killed_in_the_middle_costs_nothing_but_time(engine, st
     assert sent(engine, ids) == {1: 3000}
 
 
+@pytest.mark.hostile
 def test_ten_thousand_are_never_held_at_once(engine):
     """What a process holds is a few pages, however many are found: while they are frozen, moved and downloaded."""
     parcels(engine, 10_000)
