@@ -186,6 +186,24 @@ def test_of_very_many_groups_each_has_its_turn_and_few_are_noted(engine):
     assert sorted(taken) == sorted(old + new)
 
 
+def measure_memory(engine):
+    """The bytes of the keys of a machine."""
+    pipeline = engine.client.pipeline(transaction=False)
+    for key in engine.client.scan_iter(f"{engine.keys.partition('door').root}*", count=1000):
+        pipeline.memory_usage(key, samples=0)
+    return sum(filter(None, pipeline.execute()))
+
+
+@pytest.mark.parametrize("limits", [{}, {"groups": {"concurrency": 1}}])
+def test_a_waiting_group_takes_at_most_two_hundred_bytes_beside_its_job(engine, limits):
+    publish(engine, door(queues={"work": limits} if limits else {}))
+    sizes = [measure_memory(engine)]
+    for groups in [None] * 5000, [f"tenant-{number:07}" for number in range(5000)]:
+        put_each(engine, groups)
+        sizes.append(measure_memory(engine))
+    assert (sizes[2] - 2 * sizes[1] + sizes[0]) / 5000 <= 200
+
+
 def test_limits_of_the_definition_hold_for_each_group(engine):
     publish(engine, door(queues={"work": {"groups": {"concurrency": 1, "rate": "100/s burst 9"}}}))
     for group in "abc":
