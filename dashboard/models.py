@@ -121,7 +121,7 @@ class SavedView(models.Model):
 
     @classmethod
     def visible_to(cls, user: Any) -> QuerySet[SavedView]:
-        """Return a user's own views, and shared ones, of pages the user may open; ``shown_to`` leaves out what they may
+        """Return a user's own views, and shared ones, of pages the user may open; ``list_for`` leaves out what they may
         not read."""
         if not user.is_authenticated or not anywhere(user, "view"):
             return cls.objects.none()
@@ -132,7 +132,7 @@ class SavedView(models.Model):
         return found if anywhere(user, "audit") else found.exclude(page=AUDIT)
 
     @classmethod
-    def shown_to(cls, user: Any, reveals: Callable[[str], bool] | None = None, **wanted: Any) -> Iterator[SavedView]:
+    def list_for(cls, user: Any, reveals: Callable[[str], bool] | None = None, **wanted: Any) -> Iterator[SavedView]:
         """Yield the views of ``visible_to`` whose terms hold nothing that is hidden from the user. ``reveals``: whether
         they may see sensitive fields of a machine, if less than the user's own permission counts; ``wanted``:
         columns."""

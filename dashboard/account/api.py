@@ -246,7 +246,7 @@ def list_views(request: HttpRequest) -> dict[str, Any]:
     """
     actor = actor_of(request)
     scope = actor.scope("view")
-    found = SavedView.shown_to(actor.user, lambda machine: actor.may("reveal", machine))
+    found = SavedView.list_for(actor.user, lambda machine: actor.may("reveal", machine))
     return {"items": [_describe(view) for view in found if not view.machine or view.machine in scope]}
 
 

@@ -22,7 +22,7 @@ from dashboard.site.environment import of_process
 from machines import mapreduce
 from machines.catalog.publishing import adopt_published, prepare, publish, restore
 from machines.conf import conf
-from machines.conf.project import joined_migrations
+from machines.conf.project import check_migrations
 from machines.connections import get_engine
 from machines.engine.errors import EngineUnavailable, NotPermitted, SignalboxError
 from machines.formats import load
@@ -117,7 +117,7 @@ def _point_at(url: str) -> None:
 def database() -> str:
     """Bring the tables up to date. Return a sentence that says what that took."""
     try:
-        for fault in joined_migrations(None, [connection.alias]):
+        for fault in check_migrations(None, [connection.alias]):
             raise DemoFailed(f"{fault.msg}. {fault.hint}")
         executor = MigrationExecutor(connection)
         plan = executor.migration_plan(executor.loader.graph.leaf_nodes())

@@ -182,7 +182,7 @@ def _explain(explanation: Explanation) -> str:
 
 def _explain_texts(asked: ActionResult, view: VersionView) -> str:
     """Say which fields of the payload are texts that expressions compare with a number; "" for none."""
-    compared = view.outline.compared_of(asked.event) if asked.form and asked.event else {}
+    compared = view.outline.find_compared(asked.event) if asked.form and asked.event else {}
     sent = asked.form.values() if compared and asked.form else {}
     texts = [name for name, value in sent.items() if isinstance(value, str) and "number" in compared.get(name, ())]
     words = "is a text, and is" if len(texts) == 1 else "are texts, and are"
@@ -466,7 +466,7 @@ def _explain_action(
 
 def _judge_unfilled(view: VersionView, instance: Instance, action: EventAction, groups: Groups) -> EventAction:
     """Judge an event whose payload the engine did not accept, by the events that the active states accept."""
-    listened = view.accepted_events(instance.configuration)
+    listened = view.list_accepted_events(instance.configuration)
     if not instance.done and (action.event in listened or "" in listened):
         heard = list(view.transitions_on(action.event, instance.configuration))
         if heard and not any(is_allowed(groups, transition.allow) for transition in heard):
@@ -478,7 +478,7 @@ def _judge_unfilled(view: VersionView, instance: Instance, action: EventAction, 
 
 def _judge_suspended(view: VersionView, instance: Instance, action: EventAction) -> EventAction:
     """Judge an event of a suspended instance, by the events that the active states accept."""
-    here = action.event in view.accepted_events(instance.configuration)
+    here = action.event in view.list_accepted_events(instance.configuration)
     return replace(action, verdict="held" if here else "idle", refusal="The instance is suspended. Resume it first.")
 
 

@@ -82,7 +82,7 @@ def _list_own_hits(request: HttpRequest, wanted: str) -> Iterator[Hit]:
     for place in list_navigation_links(user):
         if wanted in place.label.lower():
             yield Hit("place", place.label, place.url)
-    for view in islice(SavedView.shown_to(user, name__icontains=wanted), MOST_OF_A_KIND):
+    for view in islice(SavedView.list_for(user, name__icontains=wanted), MOST_OF_A_KIND):
         yield Hit("view", view.name, view.address, view.machine)
     words = wanted.split()
     actions = [*_list_machine_actions(request), *(_list_survey_actions(request) if _names_verb(wanted) else ())]

@@ -73,7 +73,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "look_urls": [(look, address_with(request.GET, view=look)) for look in LOOKS],
         "headers": list_headers(request, ordering),
         "ordering": ordering,
-        "views": list(islice(SavedView.shown_to(request.user), VIEWS)),
+        "views": list(islice(SavedView.list_for(request.user), VIEWS)),
         "lost": _list_lost(scope, survey),
         "unreadable": sorted(survey.faults),
         "missing": count_missing(survey.missing),

@@ -195,5 +195,5 @@ SHOWN = 30  # on one page
 
 def list_saved_views(request: HttpRequest, own: str, query: str) -> dict[str, object]:
     """Return the context of the list of views of the page at ``own``, and of the form that saves ``query``."""
-    views = list(islice(SavedView.shown_to(request.user, page=find_page(own)[0]), SHOWN))
+    views = list(islice(SavedView.list_for(request.user, page=find_page(own)[0]), SHOWN))
     return {"views": views, "page": own, "query": query}

@@ -172,7 +172,7 @@ class VersionView:
         event = self.outline.events.get(name)
         return event.description if event else ""
 
-    def accepted_events(self, configuration: Iterable[str]) -> frozenset[str]:
+    def list_accepted_events(self, configuration: Iterable[str]) -> frozenset[str]:
         """Return the events that the active states accept."""
         return frozenset(self._list_accepted_fields(list(configuration)))
 

@@ -24,7 +24,7 @@ from dashboard.shared.rendering import answer_drawing, render_page
 from dashboard.shared.version_view import Overlay
 from machines.approvals import queries as approval_queries
 from machines.catalog import offload
-from machines.catalog.queries import count_missing, stored_current
+from machines.catalog.queries import count_missing, read_current_row
 from machines.catalog.version_rules import ACTIONS, OPERATIONS
 from machines.engine import BadInput, DefinitionError, Replay
 from machines.engine.errors import VersionRefused
@@ -303,7 +303,7 @@ class PublishForm(PageForm):
 def new_draft(request: HttpRequest, machine: str) -> HttpResponse:
     """Show the form for a new draft, filled with the current version; a POST keeps it."""
     if request.method != "POST":
-        text = json.dumps(stored_current(machine).definition, indent=2, ensure_ascii=False)
+        text = json.dumps(read_current_row(machine).definition, indent=2, ensure_ascii=False)
         return _render_text_page(request, machine, DraftForm(initial={"text": text}))
     form = DraftForm(request.POST)
     if not form.is_valid():

@@ -21,7 +21,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from machines.audit.entries import AuditRecord
-from machines.audit.models import shown_address
+from machines.audit.models import describe_address
 from machines.conf import conf, mark_environment, table
 from machines.conf.database import prepare_check
 from machines.conf.project import TAG, WORKER_TAG
@@ -74,7 +74,7 @@ def get(actor: Actor, id: int) -> AlarmRoute:
 
 def show_address(url: str) -> str:
     """Return what may be shown of an address."""
-    return f"{apprise_post.get_scheme(url)}://•••" if apprise_post.is_apprise(url) else shown_address(url)["url"]
+    return f"{apprise_post.get_scheme(url)}://•••" if apprise_post.is_apprise(url) else describe_address(url)["url"]
 
 
 def make(actor: Actor, *, name: str, url: str, **fields: Any) -> tuple[AlarmRoute, str]:
@@ -215,7 +215,7 @@ def _explain_taken(name: str) -> str:
 def _list_facts(route: AlarmRoute) -> dict[str, Any]:
     """Return what the audit says of a route."""
     url = route.receiver.url
-    return {name: getattr(route, name) for name in DEFAULTS} | shown_address(url) | {"url": show_address(url)}
+    return {name: getattr(route, name) for name in DEFAULTS} | describe_address(url) | {"url": show_address(url)}
 
 
 # What fits

@@ -14,7 +14,7 @@ from machines.encryption.ciphers import Unreadable
 from machines.engine.limits import MAX_INSTANCE_ID
 
 
-def shown_address(url: str) -> dict[str, str]:
+def describe_address(url: str) -> dict[str, str]:
     """Return what the audit says of an address: its scheme, host and port, and a fingerprint of the whole.
 
     Path and query often hold a secret of the receiver's. The same address has the same fingerprint, by which two
@@ -128,7 +128,7 @@ class AuditEntry(models.Model):
         if "version" in facts and not OF_REVISIONS.isdisjoint(facts):
             facts = {"revision" if name == "version" else name: fact for name, fact in facts.items()}
         if self.action.startswith("webhook.") and isinstance(url := facts.get("url"), str):
-            return shown_address(url) | facts | {"url": shown_address(url)["url"]}
+            return describe_address(url) | facts | {"url": describe_address(url)["url"]}
         return facts
 
 

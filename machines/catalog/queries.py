@@ -39,7 +39,7 @@ def find_version(instance: Instance) -> MachineVersion | None:
         return None
 
 
-def stored_current(machine: str) -> MachineVersion:
+def read_current_row(machine: str) -> MachineVersion:
     """Return the current version's row: by SQL, or by Redis where SQL has no such machine. Raises UnknownMachine."""
     row = Machine.objects.filter(name=machine).first()
     return get_version(machine, get_engine().live(machine).version if row is None else row.current)

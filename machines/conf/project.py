@@ -196,7 +196,7 @@ def _read_journal_mode(name: str) -> str:
 
 
 @register(Tags.database)
-def joined_migrations(app_configs: Any, databases: Iterable[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_migrations(app_configs: Any, databases: Iterable[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Check for E049: a database that had some of the migrations that were joined into one, and not all."""
     from django.db import connections
     from django.db.migrations.recorder import MigrationRecorder

@@ -119,13 +119,13 @@ class _Commands(_Client):
         pipeline = self._pipeline(*arguments, **options)
         execute, asked = pipeline.execute, _teach(pipeline, self.with_library)
 
-        def ensured_first(*arguments: Any, **options: Any) -> Any:
+        def call_ensured(*arguments: Any, **options: Any) -> Any:
             if asked:
                 asked.clear()
                 self.with_library(self._probe)
             return execute(*arguments, **options)
 
-        pipeline.execute = ensured_first
+        pipeline.execute = call_ensured
         return pipeline
 
     def with_library(self, send: Send) -> Any:
@@ -168,13 +168,13 @@ class _AsyncCommands(_Client):
         pipeline = self._pipeline(*arguments, **options)
         execute, asked = pipeline.execute, _teach(pipeline, self.with_library)
 
-        async def ensured_first(*arguments: Any, **options: Any) -> Any:
+        async def call_ensured(*arguments: Any, **options: Any) -> Any:
             if asked:
                 asked.clear()
                 await self.with_library(self._probe)
             return await execute(*arguments, **options)
 
-        pipeline.execute = ensured_first
+        pipeline.execute = call_ensured
         return pipeline
 
     async def with_library(self, send: Send) -> Any:

@@ -17,7 +17,7 @@ from machines.people import limits, rules, transition_groups
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, GuessedTooOften
 
-from .queries import counts, explain, find, get, history, inspect, redacting, redactor_of, seen_by
+from .queries import counts, explain, find, get, history, inspect, redacting, redactor_of, show_to
 
 __all__ = [
     "REPAIRS",
@@ -138,7 +138,7 @@ def create(
         made = get_engine().create(machine, id, data, key=key, actor=actor.name, reason=reason)
         entry.name(instance=made.id)
         entry.note_step("", made)
-    return seen_by(actor, made) if shows else _without_data(made)
+    return show_to(actor, made) if shows else _without_data(made)
 
 
 def propose_id() -> str | None:
@@ -207,7 +207,7 @@ def perform(actor: Actor, call: Call, *, second: str = "", shows: bool = True) -
         _note_outcome(entry, call, before, after)
     if second:
         return after
-    return seen_by(actor, after) if shows else _without_data(after)
+    return show_to(actor, after) if shows else _without_data(after)
 
 
 def _spend_guess(actor: Actor, call: Call, entry: AuditRecord) -> None:
@@ -240,7 +240,7 @@ def _call_method(actor: Actor, call: Call, second: str) -> tuple[str, Instance]:
     """Call the method of a row, which decides, under its own permission."""
     after = row_methods().call_method(
         call.machine, call.id, call.asked["event"], call.asked["payload"],
-        user=actor.user, expect=call.expect, reason=_why(call.reason, second),
+        user=actor.user, expect=call.expect, reason=_make_reason(call.reason, second),
     )  # fmt: skip
     return ", ".join(after.outcome.before if after.outcome else ()), after
 
@@ -265,7 +265,8 @@ def _permit(actor: Actor, call: Call, second: str) -> Permit | None:
 
 def _call_engine(engine: Engine, actor: str, call: Call, permit: Permit | None, second: str) -> Instance:
     asked = call.asked
-    who: dict[str, Any] = {"actor": actor, "reason": _why(call.reason, second), "expect": call.expect, "permit": permit}
+    who: dict[str, Any] = {"actor": actor, "expect": call.expect, "permit": permit}
+    who["reason"] = _make_reason(call.reason, second)
     if call.name not in UNKEYED:
         who["key"] = call.key
     if call.name == "fire":
@@ -287,7 +288,7 @@ def _make_request(call: Call, needed: NeedsApproval) -> ApprovalNeeded:
     )
 
 
-def _why(reason: str, second: str) -> str:
+def _make_reason(reason: str, second: str) -> str:
     """Return what the history of the instance says; it takes 1000 characters."""
     if not second:
         return reason

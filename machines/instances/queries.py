@@ -60,7 +60,7 @@ def redacting(actor: Actor, machine: str, *, strict: bool = False) -> Iterator[N
             raise
 
 
-def seen_by(actor: Actor, instance: Instance) -> Instance:
+def show_to(actor: Actor, instance: Instance) -> Instance:
     """Return an instance of a machine they may see: masked, and without kin of machines out of their scope."""
     return redactor_of(actor, instance.machine).instance(among(instance, actor.scope()))
 

@@ -87,7 +87,7 @@ def read(key: str) -> Kept:
     try:
         text = sm_commands.call(get_engine().client, "SM.GET", key)
     except exceptions.ResponseError as error:
-        raise Http404(f"{_nothing(key)} {_why(error)}".rstrip()) from None
+        raise Http404(f"{_nothing(key)} {_describe_error(error)}".rstrip()) from None
     except FAILURES as error:
         calls.translate(error)
     if text is None:
@@ -113,7 +113,7 @@ def _move(key: str, state: str, *, seen: str, reason: str, force: bool) -> Kept:
     except FAILURES as error:
         calls.translate(error)
     if isinstance(reply, Exception):
-        raise MoveRefused(_why(reply)) from None
+        raise MoveRefused(_describe_error(reply)) from None
     return before
 
 
@@ -121,7 +121,7 @@ def _nothing(key: str) -> str:
     return f"No state machine under the key {key if len(key) <= SHOWN else key[:SHOWN] + '…'}."
 
 
-def _why(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Return what the library says of a key; any other error is the server's. That a key is of another type stays
     unsaid."""
     code = getattr(error, "status_code", None) or str(error).partition(" ")[0]

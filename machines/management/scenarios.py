@@ -20,7 +20,7 @@ from machines.catalog import coverage, definition_files
 from machines.catalog.coverage import Collector, Coverage
 from machines.catalog.editing import runs
 from machines.catalog.models import StoredCoverage
-from machines.catalog.queries import stored_current
+from machines.catalog.queries import read_current_row
 from machines.conf import extras
 from machines.connections import get_engine
 from machines.engine import Engine, SignalboxError, VerificationFinding
@@ -228,7 +228,7 @@ def find_published(name: str) -> CompiledDefinition | None:
     """Find the current version of a machine in the database or in Redis; None where there is none, or neither
     answers."""
     try:
-        return compile_definition(stored_current(name).definition)
+        return compile_definition(read_current_row(name).definition)
     except Exception:  # scenarios run without the site: if it does not answer for any reason, the machine is unknown
         return None
 

@@ -66,8 +66,9 @@ class Functions:
             if function is given:
                 return name
         raise UnregisteredFunction(
-            f"{_where(given)} is not registered as a {self.kind}, so no worker can run it: define it with @{self.kind} "
-            f"in the handlers.py of an installed app (a lambda cannot be used), or take one of {', '.join(self)}"
+            f"{_locate(given)} is not registered as a {self.kind}, so no worker can run it: define it with "
+            f"@{self.kind} in the handlers.py of an installed app (a lambda cannot be used), or take one of "
+            f"{', '.join(self)}"
         )
 
     def _add(self, name: str, function: Function) -> Function:
@@ -76,13 +77,13 @@ class Functions:
         if not callable(function) or inspect.iscoroutinefunction(function):
             raise FunctionError(f"{name!r} is no plain function: a {self.kind} is called, not awaited")
         known = self._functions.get(name)
-        if known is not None and _where(known) != _where(function):
-            raise FunctionError(f"two functions are called {name!r}: {_where(known)} and {_where(function)}")
+        if known is not None and _locate(known) != _locate(function):
+            raise FunctionError(f"two functions are called {name!r}: {_locate(known)} and {_locate(function)}")
         self._functions[name] = function
         return function
 
 
-def _where(function: object) -> str:
+def _locate(function: object) -> str:
     module = getattr(function, "__module__", "?")
     return f"{module}.{getattr(function, '__qualname__', type(function).__qualname__)}"
 

@@ -124,13 +124,13 @@ class Records(Pattern):
             except Changed as changed:
                 record = changed.found
             _wait(pause)
-        what = self._what(key)
+        what = self._describe(key)
         raise Changed(what, expected=expected, actual=record.generation, tried=most + 1, found=record)
 
     def _encode_value(self, key: str, value: Any) -> tuple[str, str]:
         if value is None:
             message = "the function returned None: it returns the value that is to be there, or cas.DELETE"
-            raise BadInput(f"{self._what(key)}: {message}", code="SB408")
+            raise BadInput(f"{self._describe(key)}: {message}", code="SB408")
         return ("delete", "") if value is DELETE else ("put", _text(key, value))
 
     def _write(self, key: str, act: str, text: str, expect: int | None, now: int | None) -> Record:
@@ -138,20 +138,20 @@ class Records(Pattern):
         words = (act, base.check_key(key, "a record's key"), expected, text, self._ttl, base.check_now(now))
         reply = self._ask("sb_swap_record", self._of.root, *words, also=(Status.CONFLICT, Status.FULL))
         if reply[0] == Status.FULL:
-            raise Overflow(f"{self._what(key)} has no larger generation left: the newest is at 2^53")
+            raise Overflow(f"{self._describe(key)} has no larger generation left: the newest is at 2^53")
         if reply[0] == Status.CONFLICT:
             actual = int(reply[1])
             found = self._record(key, actual, reply[2]) if actual else Record(None, 0)
-            raise Changed(self._what(key), expected=expect, actual=actual, found=found)
+            raise Changed(self._describe(key), expected=expect, actual=actual, found=found)
         return Record(json.loads(text) if text else None, int(reply[1]))
 
     def _record(self, key: str, generation: Any, text: Any) -> Record:
         try:
             return Record(json.loads(text), base.check_whole(int(generation), "a generation", 1, MAX_GENERATION))
         except (TypeError, ValueError, RecursionError, BadInput) as error:
-            raise EngineFault(f"{self._what(key)} is damaged, another program wrote its key: {error}") from error
+            raise EngineFault(f"{self._describe(key)} is damaged, another program wrote its key: {error}") from error
 
-    def _what(self, key: str) -> str:
+    def _describe(self, key: str) -> str:
         return f"record {key!r:.80} of {self.name}"
 
 

@@ -16,7 +16,7 @@ from machines.conf import conf
 
 from . import permissions
 from .errors import Forbidden, SignInNeeded
-from .sign_in_times import confirmed_at
+from .sign_in_times import read_confirmed
 
 
 class Scopes(Protocol):
@@ -50,7 +50,7 @@ class Actor:
         held: Actor | None = getattr(request, "actor", None)
         if scopes is None and held is not None and held.user == request.user:
             return held
-        confirmed = confirmed_at(request) if conf.FRESH_SIGN_IN else None
+        confirmed = read_confirmed(request) if conf.FRESH_SIGN_IN else None
         return cls(request.user, source_of(request), scopes, lambda: warn_operator(request), confirmed=confirmed)
 
     @classmethod

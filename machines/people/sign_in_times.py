@@ -29,7 +29,7 @@ def note_confirmation(request: HttpRequest, at: float | None = None) -> None:
     request.session[CONFIRMED] = time.time() if at is None else at
 
 
-def confirmed_at(request: HttpRequest) -> float:
+def read_confirmed(request: HttpRequest) -> float:
     """Return when the person last proved who they are; 0 where that is unknown."""
     session = getattr(request, "session", None)
     return float(session.get(CONFIRMED, 0)) if session is not None else 0.0

@@ -82,11 +82,11 @@ def _watch(child: int, lifeline: int, wake: int, parent: int) -> int | None:
         if done:
             return status
         ready = [number for number, _ in poll.poll(LOOK_EVERY * 1000)]
-        if lifeline in ready or os.getppid() != parent or (wake in ready and _asked_to_end(wake)):
+        if lifeline in ready or os.getppid() != parent or (wake in ready and _read_end_request(wake)):
             return None
 
 
-def _asked_to_end(wake: int) -> bool:
+def _read_end_request(wake: int) -> bool:
     """Tell whether one of the signals that woke us was meant for us, and not only news."""
     return any(number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP) for number in os.read(wake, 512))
 

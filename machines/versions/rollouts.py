@@ -39,7 +39,7 @@ from machines.engine.definitions.approval_terms import merge_terms
 from machines.engine.errors import UnknownMachine
 from machines.engine.records import PartialList
 from machines.engine.versions.rollout.records import VersionChoice
-from machines.instances.queries import redacting, seen_by
+from machines.instances.queries import redacting, show_to
 from machines.people import limits, permissions, rules
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
@@ -209,7 +209,7 @@ def pin_instance(
         who: dict[str, Any] = {"actor": actor.name, "reason": reason, "permit": rules.permit_of(actor)}
         after = get_engine().pin_instance(machine, id, pinned, expect=expect, key=key, **who)
         entry.note(pinned=pinned, revision=after.revision)
-    return seen_by(actor, after)
+    return show_to(actor, after)
 
 
 @dataclass(frozen=True, slots=True)

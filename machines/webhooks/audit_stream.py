@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from django.utils import timezone
 
 from machines.audit.chain import FACTS
-from machines.audit.models import AuditEntry, AuditHead, AuditReceiver, shown_address
+from machines.audit.models import AuditEntry, AuditHead, AuditReceiver, describe_address
 from machines.conf import conf
 from machines.conf.database import DatabaseRetry
 
@@ -72,7 +72,7 @@ def name_receiver(receiver: str) -> str:
     """Return what pages and the database call a receiver: of a web address no path, which may hold a secret."""
     if not receiver.startswith("https:"):
         return receiver
-    return " ".join(shown_address(receiver).values())
+    return " ".join(describe_address(receiver).values())
 
 
 def write_stdout(entries: Entries) -> None:

@@ -13,7 +13,7 @@ from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from machines.audit.entries import AuditRecord
-from machines.audit.models import shown_address
+from machines.audit.models import describe_address
 from machines.connections import get_engine
 from machines.encryption.ciphers import Unreadable
 from machines.engine.limits import check_machine_name
@@ -80,7 +80,7 @@ def make(
         secret = new_secret()
         webhook = Webhook(secret=secret, maker=actor.name, since=_begin_now(), **fields)
         _save(webhook)
-        entry.note(**shown_address(webhook.url), machines=webhook.machines, types=webhook.types)
+        entry.note(**describe_address(webhook.url), machines=webhook.machines, types=webhook.types)
         return webhook, secret
 
 
@@ -94,7 +94,7 @@ def change(actor: Actor, id: int, **fields: Any) -> Webhook:
             setattr(webhook, field, value)
         webhook.failures, webhook.rest_until = 0, None
         _save(webhook)
-        entry.note(**fields | (shown_address(webhook.url) if "url" in fields else {}))
+        entry.note(**fields | (describe_address(webhook.url) if "url" in fields else {}))
         return webhook
 
 
@@ -126,7 +126,7 @@ def renew_secret(webhook: Webhook) -> str:
 def delete(actor: Actor, id: int) -> None:
     """Delete a webhook with its delivery log."""
     with _act_on(actor, "webhook.delete", id) as (webhook, entry):
-        entry.note(**shown_address(webhook.url))
+        entry.note(**describe_address(webhook.url))
         webhook.delete()
 
 

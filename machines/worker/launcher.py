@@ -220,12 +220,12 @@ class Launcher:
                 taking.join(0.1)
             if time.monotonic() >= until:
                 return
-            if self._asked_again():
+            if self._is_asked_again():
                 if asked:
                     return
                 asked, until = True, min(until, time.monotonic() + self._options.grace)
 
-    def _asked_again(self) -> bool:
+    def _is_asked_again(self) -> bool:
         with contextlib.suppress(queue.Empty):
             while True:
                 if self._inbox.get_nowait() == "stop":

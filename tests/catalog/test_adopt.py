@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from machines.catalog.publishing import adopt, adopt_published, publish
-from machines.catalog.queries import get_version, stored_current
+from machines.catalog.queries import get_version, read_current_row
 from machines.engine import Engine, EngineUnavailable, UnknownMachine
 from machines.models import Machine, MachineVersion
 from tests.configuration import configure
@@ -49,21 +49,21 @@ def test_an_unknown_machine_is_not_adopted(engine: Engine) -> None:
 
 def test_a_version_is_found_in_sql_then_in_redis_then_nowhere(engine: Engine) -> None:
     engine.publish(door())
-    found = stored_current("door")
+    found = read_current_row("door")
     assert (found.machine.name, found.number, found.pk, Machine.objects.count()) == ("door", 1, None, 0)
     recorded = adopt("door").version()
     assert (found.digest, found.svg) == (recorded.digest, recorded.svg)
-    assert stored_current("door") == recorded
+    assert read_current_row("door") == recorded
     with pytest.raises(UnknownMachine, match="gate"):
-        stored_current("gate")
+        read_current_row("gate")
 
 
 def test_a_known_machine_is_found_while_redis_is_down(engine: Engine, settings) -> None:
     publish(door())
     configure(settings, REDIS_URL="unix:///nonexistent/catalog.sock")
-    assert stored_current("door").definition == door()
+    assert read_current_row("door").definition == door()
     with pytest.raises(EngineUnavailable):
-        stored_current("gate")
+        read_current_row("gate")
 
 
 def test_a_version_nobody_has_does_not_exist(engine: Engine) -> None:

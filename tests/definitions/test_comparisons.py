@@ -14,7 +14,7 @@ def compared(guard: str, *, actions: object = None, payload: object = None) -> d
         "id": "m", "initial": "A", "context": {"total": 0, "name": "x", "open": None}, "events": event,
         "states": {"A": {"on": {"go": transition}}, "B": {"on": {"go": {"guard": "event.late > 1"}}}},
     }  # fmt: skip
-    return compile_definition(document).outline.compared_of("go")
+    return compile_definition(document).outline.find_compared("go")
 
 
 @for_each(

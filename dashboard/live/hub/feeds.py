@@ -18,7 +18,7 @@ from dashboard.live.topics import Topic
 from machines.engine.keys import Keys
 from machines.engine.records import Live
 
-from .sources import LOST, Source, Tally, World, disclosed_in, sources, value
+from .sources import LOST, Source, Tally, World, find_disclosed_in, sources, value
 
 #: keys that change with every read and are news to nobody by themselves
 CLOCKS = frozenset({"now"})
@@ -210,7 +210,7 @@ class Feeds:
             found, feed = value(topic, self._world), self._feeds[topic]
             if found.get("unavailable") and feed.value is not None:
                 found = feed.value | found  # as it was known last, with the mark
-            feed.offer(found, self._world.at, disclosed_in(topic, found, self._world))
+            feed.offer(found, self._world.at, find_disclosed_in(topic, found, self._world))
 
     def turn(self) -> None:
         """Begin a new epoch: the numbers so far are over, and every watcher gets a snapshot."""

@@ -290,7 +290,7 @@ def find_disclosed(topic: Topic, value: Value, hidden: frozenset[str]) -> frozen
     return frozenset(name for name, text in (("error", value.get("error")), ("note", note)) if text)
 
 
-def disclosed_in(topic: Topic, value: Value, world: World) -> frozenset[str]:
+def find_disclosed_in(topic: Topic, value: Value, world: World) -> frozenset[str]:
     sensitive = world.readings.get(Source("marked", topic.machine))
     return find_disclosed(topic, value, sensitive.names) if sensitive and sensitive is not LOST else frozenset()
 

@@ -82,7 +82,7 @@ def touching(routes: Routes, boxes: Mapping[str, Box], curves: Mapping[str, Curv
         head, tail = boxes.get(wire.head), boxes.get(wire.tail)
         if head is not None and not routes.is_around(wire.head, wire.tail):
             tip = _nearest(head, curve.tip)
-            curve = _led_on(curve, tip) if math.dist(tip, curve.tip) > NEAR else curve
+            curve = _lead_on(curve, tip) if math.dist(tip, curve.tip) > NEAR else curve
         if tail is not None and not routes.is_around(wire.tail, wire.head):
             start = _nearest(tail, curve.points[0])
             if math.dist(start, curve.points[0]) > NEAR:
@@ -91,7 +91,7 @@ def touching(routes: Routes, boxes: Mapping[str, Box], curves: Mapping[str, Curv
     return found
 
 
-def _led_on(curve: Curve, tip: Point) -> Curve:
+def _lead_on(curve: Curve, tip: Point) -> Curve:
     """Lead the curve with a straight piece to where the arrow's head begins, if that is not there already."""
     start, far = curve.points[-1], math.dist(curve.points[-1], tip)
     if far <= 2 * HEAD:

@@ -188,11 +188,11 @@ class _Folding:
         self._tree = tree
         self._folds = folds
         self._merged = merged
-        self._shown = {state.name: self._shown_as(state) for state in tree.outline.states}
+        self._shown = {state.name: self._find_shown(state) for state in tree.outline.states}
         self._members: dict[str, tuple[str, ...]] = {}
         self._titles: dict[str, str] = {}
 
-    def _shown_as(self, state: StateOutline) -> str:
+    def _find_shown(self, state: StateOutline) -> str:
         return next((above for above in self._tree.ancestors(state.name) if above in self._folds), state.name)
 
     def build(self) -> Folded:

@@ -126,7 +126,7 @@ def _clean(place: Place) -> Any:
 
 def _read_schema(place: Place) -> dict[str, Field]:
     _check_object_keywords(place)
-    required = _required_names(place)
+    required = _list_required_names(place)
     properties = place.at("properties")
     fields = {}
     for name, schema in properties.items():
@@ -148,7 +148,7 @@ def _check_object_keywords(place: Place) -> None:
         extra.warn("SB206", "fields that are not declared are refused all the same")
 
 
-def _required_names(place: Place) -> list[str]:
+def _list_required_names(place: Place) -> list[str]:
     listed = place.part("required")
     if not listed.is_array("an array of names"):
         return []

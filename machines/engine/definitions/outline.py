@@ -41,7 +41,7 @@ def describe_action(action: Action) -> str:
     if action.verb == "append":
         return f"append {value} to {name}"
     if action.verb == "enqueue":
-        return f"enqueue {action.src}" + (f" on {name}" if name != action.src else "") + _when(action)
+        return f"enqueue {action.src}" + (f" on {name}" if name != action.src else "") + _describe_delay(action)
     if action.verb in ("raise", "emit"):
         return f"{action.verb} {name} {value}".rstrip()
     if action.verb == "send":
@@ -62,7 +62,7 @@ def _describe_send(action: Action, name: str, value: str) -> str:
     return f"send {name} {value}".rstrip() + to + delay
 
 
-def _when(action: Action) -> str:
+def _describe_delay(action: Action) -> str:
     return f" after {action.work.delay.text}" if action.work and action.work.delay else ""
 
 
@@ -310,7 +310,7 @@ class Outline:
             return [name for name in self.events if is_match(descriptor, name)]
         return (descriptor,)
 
-    def compared_of(self, event: str) -> Compared:
+    def find_compared(self, event: str) -> Compared:
         """Return what fields of an event's payload are compared with, in whatever state it comes."""
         return _match_compared(self.compared, event)
 
@@ -320,7 +320,7 @@ class Outline:
             return declared
         listening = [t for t in transitions if any(is_match(descriptor, name) for descriptor in t.events)]
         names = dict.fromkeys(read for transition in listening for read in transition.reads)
-        compared = self.compared_of(name)
+        compared = self.find_compared(name)
         fields = tuple(FieldOutline(read, compared=compared.get(read, ())) for read in names)
         return EventOutline(name, declared.description, fields, open=True)
 

@@ -73,7 +73,7 @@ class Reading:
     queues: Mapping[str, Any]
     fresh_until: int
 
-    def known_stamp(self, now: int) -> str:
+    def get_known_stamp(self, now: int) -> str:
         """Return the stamp to send; "" where the figures have to be read again."""
         return self.stamp if now < self.fresh_until else ""
 
@@ -222,7 +222,7 @@ class SurveyReader:
         words = []
         for root in roots:
             held = self._readings.get(root)
-            words += [root, held.known_stamp(now) if held else ""]
+            words += [root, held.get_known_stamp(now) if held else ""]
         return words
 
     def _take(self, roots: Sequence[str], now: int, items: Sequence[str]) -> dict[str, Any]:

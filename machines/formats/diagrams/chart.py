@@ -233,7 +233,7 @@ def _fork(fork: Node, chart: Chart, report: Report) -> None:
     for link in chart.links:
         outgoing.setdefault(link.source, []).append(link)
     paths = [_path(target, outgoing) for target in targets[:MAX_BRANCHES]]
-    why = _why_not(fork, targets, paths, chart)
+    why = _find_obstacle(fork, targets, paths, chart)
     if why:
         fork.kind = ""
         report.add("SB141", fork.line.place, f"the fork {quote(fork.id)} cannot be said: {why}", _APART)
@@ -276,7 +276,7 @@ def _path(start: Node, outgoing: dict[Node | None, list[Link]]) -> set[Node]:
     return found
 
 
-def _why_not(fork: Node, targets: list[Node], paths: list[set[Node]], chart: Chart) -> str:
+def _find_obstacle(fork: Node, targets: list[Node], paths: list[set[Node]], chart: Chart) -> str:
     if len(targets) > MAX_BRANCHES:
         return f"it has more than {MAX_BRANCHES} branches"
     if any(target.kind == "join" for target in targets):

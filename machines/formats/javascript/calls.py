@@ -118,7 +118,7 @@ def _method(translator: Translator, node: Node, callee: Node, arguments: list[No
         values = translator.values(arguments)
         return _build(translator, node, f"the method {name}()", _METHODS[name], [translator.value(owner), *values])
     if name in _OF_XML:
-        where = partial(translator.script.where, node)
+        where = partial(translator.script.locate, node)
         translator.scope.report.add("SB143", where, f"{name}() belongs to XML: there is none here")
         return code.ABSENT
     return translator.refuse(node, f"the method {name[:40]}()")

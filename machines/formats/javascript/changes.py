@@ -240,7 +240,7 @@ def wrong(found: Code) -> str:
 def finish(translator: Translator, node: Node, found: Code) -> Code:
     """Return the code, or code that fails and gives the reason. Code too large for one expression is reported."""
     for problem in expressions.read(found.text).problems[:1]:
-        where = partial(translator.script.where, node)
+        where = partial(translator.script.locate, node)
         translator.scope.report.add("SB145", where, f"too much for one expression: {problem.message}", "take steps")
     why = wrong(found)
     return translator.fails(node, why) if why else found

@@ -68,7 +68,7 @@ class Script:
         before = len(self._raw[: node.start_byte].decode(errors="ignore")) - len(self._before)
         return max(0, min(before, len(self.text)))
 
-    def where(self, node: Node) -> str:
+    def locate(self, node: Node) -> str:
         return self._where(self.offset(node))
 
     def _problem(self) -> SyntaxProblem:

@@ -59,7 +59,7 @@ def member(translator: Translator, owner: Node, name: str) -> Code | None:
         return _of_event(translator, owner, name)
     if is_system(translator, owner, "_ioprocessors"):
         if _HTTP in name.lower():
-            where = partial(translator.script.where, owner)
+            where = partial(translator.script.locate, owner)
             translator.scope.report.add("SB142", where, "there is no processor for HTTP here")
         return _PROCESSOR if name in PROCESSORS else ABSENT
     key = key_of(translator, owner)

@@ -84,9 +84,9 @@ class _Reader:
         function = self.scope.functions.get(self.script.of(callee)) if callee.type == "identifier" else None
         if function is None or function.body.type != "statement_block":
             return None
-        return self._written_out(node, function, list_parts(arguments))
+        return self._write_out(node, function, list_parts(arguments))
 
-    def _written_out(self, node: Node, function: Function, arguments: list[Node]) -> list[Action]:
+    def _write_out(self, node: Node, function: Function, arguments: list[Node]) -> list[Action]:
         translator = self.translator()
         opened = open_function(translator, node, function, arguments)
         if opened is None:

@@ -94,11 +94,11 @@ class Translator:
         return self.of(part(node, "operator"))
 
     def refuse(self, node: Node, what: str, hint: str = "") -> Code:
-        self.scope.report.add("SB145", partial(self.script.where, node), f"{what} cannot be translated", hint)
+        self.scope.report.add("SB145", partial(self.script.locate, node), f"{what} cannot be translated", hint)
         return Code("None", kinds=ANY)
 
     def warn(self, node: Node, message: str) -> None:
-        self.scope.report.add("SB224", partial(self.script.where, node), message)
+        self.scope.report.add("SB224", partial(self.script.locate, node), message)
 
     def fails(self, node: Node, message: str) -> Code:
         """Return code that fails whenever it runs, and only then."""

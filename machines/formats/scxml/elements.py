@@ -66,7 +66,7 @@ class Element:
     def is_scxml(self, name: str) -> bool:
         return self.name == name and self.space in (SCXML, "")
 
-    def where(self, attribute: str = "") -> str:
+    def locate(self, attribute: str = "") -> str:
         """Return the place as ``line 3, column 7``: that of the attribute if there is one of that name."""
         start = self.source.offset(self.start)
         if attribute:
@@ -78,13 +78,13 @@ class Element:
                 at = found.end()
         return self.source.place(start)
 
-    def where_in_text(self, offset: int) -> str:
+    def locate_in_text(self, offset: int) -> str:
         """Return the place of one character of ``text``."""
         for run in self.runs:
             if offset < len(run.characters):
                 return self.source.place(self.source.offset(run.start) + offset)
             offset -= len(run.characters)
-        return self.where()
+        return self.locate()
 
 
 class Source:

@@ -92,14 +92,14 @@ class Reading:
     def cannot(self, place: Place, message: str, hint: str = "") -> None:
         self.report.add("SB141", place.path, message, hint)
 
-    def left_out(self, path: Path, message: str, hint: str = "") -> None:
+    def leave_out(self, path: Path, message: str, hint: str = "") -> None:
         self.report.add("SB221", path, message, hint)
 
     def leave_out_unknown(self, place: Place, known: Collection[str]) -> None:
         """Report the keys that no part of the reader uses."""
         for key in place.value:
             if key not in known:
-                self.left_out(place.below(key), f"the key {quote(key)} has no meaning here")
+                self.leave_out(place.below(key), f"the key {quote(key)} has no meaning here")
 
     def restore(self, found: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
         """Restore what the writer stored below ``meta`` for lack of another place."""
@@ -175,14 +175,14 @@ def descriptor(name: str, path: Path, reading: Reading) -> str:
             return ours + name.removeprefix(prefix)
     for prefix in (DONE_STATE_5, DONE_STATE):
         if name.startswith(prefix):
-            return _done_state(name.removeprefix(prefix), reading)
+            return _name_done_state(name.removeprefix(prefix), reading)
     if name == "*":
         return name
     base = name.removesuffix(".*")
     return event_name(base, path, reading) + name[len(base) :]
 
 
-def _done_state(id: str, reading: Reading) -> str:
+def _name_done_state(id: str, reading: Reading) -> str:
     """Return the name of the event for the end of a state.
 
     XState uses the state's id, which includes the machine's; here it is the state's own name.

@@ -195,7 +195,7 @@ class _Reader:
             self._complain(code, node, message)
 
     def _complain(self, code: str, node: Node, message: str, hint: str = "") -> None:
-        self.findings.append(make_finding(code, self._script.where(node), message, hint))
+        self.findings.append(make_finding(code, self._script.locate(node), message, hint))
 
 
 def _statements(root: Node) -> list[Node]:

@@ -61,18 +61,18 @@ class MachineAdminMixin:
     machine_field = ""
     change_form_template = f"{FOLDER}/change_form.html"
 
-    def _bound_field(self) -> Any:
+    def _find_bound_field(self) -> Any:
         found = registry.fields_of(self.model)  # type: ignore[attr-defined]
         return next(field for field in found if self.machine_field in ("", field.name))
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
         """Add a filter of the states that rows have."""
-        given, name = list(super().get_list_filter(request)), self._bound_field().name  # type: ignore[misc]
+        given, name = list(super().get_list_filter(request)), self._find_bound_field().name  # type: ignore[misc]
         return given if name in given else [*given, name]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         """Add the state, and of a saved row the field with the instance's id."""
-        given, field = list(super().get_readonly_fields(request, obj)), self._bound_field()  # type: ignore[misc]
+        given, field = list(super().get_readonly_fields(request, obj)), self._find_bound_field()  # type: ignore[misc]
         fixed = [field.name] if obj is None or field.id_field.primary_key else [field.name, field.id_field.name]
         return [*given, *(name for name in fixed if name not in given)]
 
@@ -119,7 +119,7 @@ class MachineAdminMixin:
     # Firing
 
     def _fire(self, request: HttpRequest, row: Model) -> HttpResponse:
-        field, event = self._bound_field(), request.POST.get("event", "")
+        field, event = self._find_bound_field(), request.POST.get("event", "")
         actor = Actor.of(request)
         try:
             instance = get_engine().get(field.machine, field.instance_id(row))
@@ -132,7 +132,7 @@ class MachineAdminMixin:
             return self._page(request, row, error=error, status=status_of(error) or 400)
 
     def _send(self, request: HttpRequest, row: Model, seen: Instance, form: EventForm) -> HttpResponse:
-        field, actor, event = self._bound_field(), Actor.of(request), form.outline.name
+        field, actor, event = self._find_bound_field(), Actor.of(request), form.outline.name
         try:
             after = instances.fire(
                 actor, field.machine, seen.id, event, form.payload(), expect=form.expect, reason=form.reason
@@ -179,7 +179,7 @@ class MachineAdminMixin:
         self, request: HttpRequest, row: Model, submitted: EventForm | None = None, error: SignalboxError | None = None
     ) -> dict[str, Any]:
         """Return what the templates show. Without the right to see the machine it is the state alone."""
-        field = self._bound_field()
+        field = self._find_bound_field()
         state = getattr(row, field.attname)
         panel: dict[str, Any] = {
             "machine": field.machine, "state": str(state), "revision": state.revision, "url": self._url(row, "machine"),

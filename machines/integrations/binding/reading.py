@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.safestring import SafeString, mark_safe
 
 from machines import diagrams
-from machines.catalog.queries import outline_from, outline_of, stored_current
+from machines.catalog.queries import outline_from, outline_of, read_current_row
 from machines.connections import get_engine
 from machines.engine import (
     BadPayload,
@@ -95,7 +95,7 @@ def available_events(states: Iterable[BoundState], user: Any = None) -> list[lis
         machine = state.field.machine
         if machine not in outlines:
             may = user is None or permissions.allows(user, "fire", machine)
-            outlines[machine] = stored_current(machine).outline if may else None
+            outlines[machine] = read_current_row(machine).outline if may else None
         outline = outlines[machine]
         found.append(outline.events_of(leaves(state)) if outline is not None else [])
     return found
@@ -115,7 +115,7 @@ def demand_listener(machine: str, id: str, event: str, state: str) -> None:
     try:
         versions = sorted(get_engine().versions(machine), reverse=True)
         for version in versions[:VERSIONS]:
-            known |= dict.fromkeys(_known_events(get_engine().definition(machine, version)))
+            known |= dict.fromkeys(_list_known_events(get_engine().definition(machine, version)))
             if any(is_match(descriptor, event) for descriptor in known):
                 _listened.add((machine, event))
                 return
@@ -129,7 +129,7 @@ def demand_listener(machine: str, id: str, event: str, state: str) -> None:
         )
 
 
-def _known_events(definition: dict[str, Any]) -> list[str]:
+def _list_known_events(definition: dict[str, Any]) -> list[str]:
     """Return the names and patterns of external events that a definition declares or listens for."""
     outline = outline_from(json.dumps(definition))
     listening = [transition for state in outline.states for transition in state.transitions if transition.cause == "on"]
@@ -140,7 +140,7 @@ def _known_events(definition: dict[str, Any]) -> list[str]:
 def diagram(machine: str, state: str) -> SafeString:
     """Return the diagram of a machine's current version with the leaf states of a text highlighted; states that only
     another version has are left out. Raises UnknownMachine."""
-    version = stored_current(machine)
+    version = read_current_row(machine)
     ids = diagrams.index(version.outline)["states"]
     lit = diagrams.active(version.outline, [name for name in leaves(state) if name in ids])
     return mark_safe(diagrams.lit(version.svg, [ids[name] for name in lit]))  # noqa: S308  our own drawing

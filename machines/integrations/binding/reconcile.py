@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from machines.catalog.queries import every_outline, outline_of, stored_current
+from machines.catalog.queries import every_outline, outline_of, read_current_row
 from machines.engine import BadPayload, Conflict, Engine, Instance, SignalboxError, UnknownInstance, UnknownMachine
 from machines.engine.definitions import Outline
 from machines.engine.search.page_merge import find_pages
@@ -219,7 +219,7 @@ class Reconcile:
         """Yield those of the current version and of all versions, the newest first."""
         machine = self._field.machine
         try:
-            yield stored_current(machine).outline
+            yield read_current_row(machine).outline
             numbers = sorted(self._engine.versions(machine), reverse=True)
         except UnknownMachine:  # Redis has lost it, or nobody knows it
             yield from every_outline(machine)

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from machines.catalog.queries import get_version, stored_current
+from machines.catalog.queries import get_version, read_current_row
 from machines.conf.kinds import FactsPlace, Unfit
 from machines.engine.errors import SignalboxError
 from machines.insight import questions
@@ -82,7 +82,7 @@ class Command(BaseCommand):
         self.stderr.write(f"{found.cases} cases, {found.events} events, {found.kept:.1%} of the steps kept")
 
     def _check_log(self, *, machine: str, number: int | None, file: Path, **_: Any) -> None:
-        version = stored_current(machine) if number is None else get_version(machine, number)
+        version = read_current_row(machine) if number is None else get_version(machine, number)
         found = check_log(file.read_text(encoding="utf-8"), version.definition, version.number)
         self.stdout.write(
             f"{describe_extent(found.extent)}; {found.fitting} fit v{version.number}, {found.unchecked} steps unchecked"

@@ -18,7 +18,7 @@ from machines.approvals.models import Approval
 from machines.catalog import accepted_senders
 from machines.catalog.models import Machine
 from machines.catalog.publishing import restore
-from machines.catalog.queries import get_version, list_changes, stored_current
+from machines.catalog.queries import get_version, list_changes, read_current_row
 from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
@@ -128,7 +128,7 @@ class Command(BaseCommand):
             return
         format = format or _choose_format(output)
         try:
-            version = stored_current(name) if number is None else get_version(name, number)
+            version = read_current_row(name) if number is None else get_version(name, number)
         except UnknownMachine as error:
             what = f"no machine {name!r}" if number is None else f"no version {number} of a machine {name!r}"
             raise CommandError(f"{what} is published; `machine list` names those there are") from error

@@ -78,19 +78,19 @@ class _Reader:
 
     def _read_given(self, found: dict[str, Any], path: str) -> Given:
         events = tuple(
-            self._when(one, f"{path}.events[{number}]") for number, one in enumerate(found.get("events", ()))
+            self._read_when(one, f"{path}.events[{number}]") for number, one in enumerate(found.get("events", ()))
         )
         time = self._read(_read_time, found["time"], f"{path}.time") if "time" in found else None
         return Given(found.get("data", {}), found.get("id", ""), time, events)
 
     def _step(self, found: dict[str, Any], path: str) -> Step:
-        when = self._when(found["when"], f"{path}.when") if "when" in found else None
+        when = self._read_when(found["when"], f"{path}.when") if "when" in found else None
         then = _read_then(found["then"]) if "then" in found else None
         if then is not None and then.refused is not None and (when is None or when.kind != "event"):
             self.add(WRONG, f"{path}.then.refused", "only the event of the same step can be refused", "name it in when")
         return Step(when, then, self._places.find_line(path), path)
 
-    def _when(self, found: dict[str, Any], path: str) -> When:
+    def _read_when(self, found: dict[str, Any], path: str) -> When:
         if "after" in found:
             return When("after", delay=self._read(read_duration, found["after"], f"{path}.after"))
         if "event" in found:

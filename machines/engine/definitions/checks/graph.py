@@ -80,12 +80,12 @@ def find_traps(machine: Machine) -> list[State]:
 
     Final leaves count where they end a state without a transition for its end, and not the machine.
     """
-    left = _left_parallels(machine)
+    left = _find_left_parallels(machine)
     leaves = [state for state in machine.states.values() if state.is_leaf and not state.root]
     return [leaf for leaf in leaves if not _ends_the_machine(leaf, machine) and not _is_left(leaf, left, machine)]
 
 
-def _left_parallels(machine: Machine) -> set[str]:
+def _find_left_parallels(machine: Machine) -> set[str]:
     """Return the parallel states that a transition of one of their regions leaves."""
     found: set[str] = set()
     for state in machine.states.values():

@@ -143,7 +143,7 @@ local function read_parts(entry, legend, text)
     return true
 end
 
--- Answers an entry as JSON: [version, ms, event, state, transitions, actor, reason, payload, set, unset, job]; 0 for none, and
+-- Answers an entry as JSON: [revision, ms, event, state, transitions, actor, reason, payload, set, unset, job]; 0 for none, and
 -- the last two only where there are any. What is no packed entry is answered as it is.
 local function unpack_one(text, created, get_legend)
     local version, taken, revision, age, rest = match(text, '^(%d+):([^\t]*)\t(%d+)\t(%-?[%d.e+-]+)(.*)$')

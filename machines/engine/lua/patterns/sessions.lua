@@ -46,11 +46,11 @@ end
 local function read(root, handle)
     local text = redis.call('GET', pattern_keys.session_one(root, handle))
     if not text then return nil end
-    local version, created, slide, ends, parting, digest, former, length, from = string.match(text, FIRST_LINE)
-    if not version then throw_damaged(handle) end
+    local revision, created, slide, ends, parting, digest, former, length, from = string.match(text, FIRST_LINE)
+    if not revision then throw_damaged(handle) end
     local last = from + parse_figure(length, handle)
     local session = {
-        handle = handle, version = parse_figure(version, handle), created = parse_figure(created, handle),
+        handle = handle, revision = parse_figure(revision, handle), created = parse_figure(created, handle),
         slide = parse_figure(slide, handle), ends = parse_figure(ends, handle), former_until = parse_figure(parting, handle),
         digest = digest, former = former,
         subject = string.sub(text, from, last - 1), state = string.sub(text, last),
@@ -78,7 +78,7 @@ end
 
 -- Writes the session; `...`: NX or nothing. Tells whether it was written.
 function sessions.write(root, session, now, grace, ...)
-    local line = string.format('%d %d %d %d %d %s %s %d\n', session.version, session.created, session.slide,
+    local line = string.format('%d %d %d %d %d %s %s %d\n', session.revision, session.created, session.slide,
         session.ends, session.former_until, session.digest, session.former, #session.subject)
     return redis.call('SET', pattern_keys.session_one(root, session.handle), line .. session.subject .. session.state,
         'PX', session.expires - now + grace, ...)
@@ -118,7 +118,7 @@ end
 
 -- Builds the reply that describes a session.
 function sessions.build_reply(word, session)
-    return { word, session.handle, session.subject, session.state, session.version, session.created, session.expires }
+    return { word, session.handle, session.subject, session.state, session.revision, session.created, session.expires }
 end
 
 function sessions.remove(root, session)

@@ -50,19 +50,19 @@ class Chart:
 
     def refuse(self, element: Element, message: str, attribute: str = "", hint: str = "", code: str = "SB144") -> None:
         """Report an error. ``code``: by default, that the document is not valid."""
-        self.report.add(code, partial(element.where, attribute), message, hint)
+        self.report.add(code, partial(element.locate, attribute), message, hint)
 
     def refuse_change(self, element: Element, attribute: str) -> None:
         message = "changing a variable here cannot be translated"
         self.refuse(element, message, attribute, "change it in a statement of its own", code="SB145")
 
     def warn(self, element: Element, message: str, attribute: str = "") -> None:
-        self.report.add("SB224", partial(element.where, attribute), message)
+        self.report.add("SB224", partial(element.locate, attribute), message)
 
     def parse(self, element: Element, attribute: str) -> tuple[Script, Node] | SyntaxProblem:
         text = element.get(attribute) or ""
         try:
-            return parse_expression(text, lambda offset: element.where(attribute))
+            return parse_expression(text, lambda offset: element.locate(attribute))
         except SyntaxProblem as problem:
             return problem
 
@@ -127,7 +127,7 @@ class Chart:
         if element.children:
             self.refuse(element.children[0], "XML as data cannot be kept", code="SB143")
             return EMPTY
-        return parsed_text(element.text)
+        return parse_text(element.text)
 
     def machine_name(self, name: str | None) -> Code:
         """Return the full name of an embedded machine, as an expression."""
@@ -147,7 +147,7 @@ def more(chart: Chart, element: Element, *keys: str) -> dict[str, Any]:
     return result
 
 
-def parsed_text(text: str) -> Any:
+def parse_text(text: str) -> Any:
     """Parse JSON, or return the text with its white space made single spaces (B.2.8.1 of the recommendation)."""
     if not text.strip():
         return EMPTY
@@ -159,7 +159,7 @@ def parsed_text(text: str) -> Any:
 
 def object_of(element: Element) -> dict[str, Any] | None:
     """Return the JSON object that an element of ours holds; None for anything else."""
-    found = parsed_text(element.text)
+    found = parse_text(element.text)
     return found if isinstance(found, dict) else None
 
 

@@ -45,7 +45,7 @@ def _read(chart: Chart, element: Element) -> list[Action]:
     if element.space == OURS:
         return _ours(chart, element)
     if element.space not in (SCXML, ""):
-        chart.report.add("SB221", element.where, f"<{element.name}> of another namespace was left out")
+        chart.report.add("SB221", element.locate, f"<{element.name}> of another namespace was left out")
         return []
     if is_part(element):
         chart.refuse(

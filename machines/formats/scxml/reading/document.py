@@ -37,7 +37,7 @@ def read(text: str, base: Path | str | None = None) -> tuple[dict[str, Any] | No
         return None, [root]
     report = Report()
     if not root.is_scxml("scxml"):
-        report.add("SB144", root.where, f"not an SCXML document: its root is <{root.name[:60]}>", "write <scxml>")
+        report.add("SB144", root.locate, f"not an SCXML document: its root is <{root.name[:60]}>", "write <scxml>")
         return None, report.findings
     id = re.sub(r"[^A-Za-z0-9_.-]+", "_", root.get("name") or stem)[: limits.MAX_NAME - _ROOM].lstrip("0123456789.-")
     id = id or "machine"
@@ -53,7 +53,10 @@ def _read(
     model = root.get("datamodel") or ""
     if model not in MODELS:
         report.add(
-            "SB141", partial(root.where, "datamodel"), f"the data model {model[:40]!r} cannot be read", "use ecmascript"
+            "SB141",
+            partial(root.locate, "datamodel"),
+            f"the data model {model[:40]!r} cannot be read",
+            "use ecmascript",
         )
     start: dict[str, Kinds] = {}
     found = _survey(root, library, report)
@@ -112,7 +115,7 @@ def _definition(chart: Chart) -> dict[str, Any]:
     doing = states.behaviour(chart, body)
     inside = states.read_states(chart, body)
     if not inside:
-        chart.report.add("SB144", chart.root.where, "the document has no states")
+        chart.report.add("SB144", chart.root.locate, "the document has no states")
     definition: dict[str, Any] = {"id": chart.id}
     if initial is not None:
         definition["initial"] = initial

@@ -59,7 +59,7 @@ def _read(chart: Chart, state: Element, element: Element, number: int) -> Action
         invoke["autoforward"] = True
     finalize = element.first("finalize")
     if finalize is not None:
-        actions = content.read(chart, finalize.children) or _taken_back(chart, element)
+        actions = content.read(chart, finalize.children) or _take_back(chart, element)
         if actions:
             invoke["finalize"] = actions
     if element.get("idlocation") is not None:
@@ -171,7 +171,7 @@ def _input(chart: Chart, element: Element, names: list[str] | None, invoke: Acti
     return {known[name]: value.text for name, value in found.items() if name in known}
 
 
-def _taken_back(chart: Chart, element: Element) -> list[Action]:
+def _take_back(chart: Chart, element: Element) -> list[Action]:
     """Return the assignments of an empty <finalize>: each returned value is stored where its parameter came from."""
     places = {name: name for name in (element.get("namelist") or "").split()}
     for param in element.all("param"):

@@ -16,7 +16,7 @@ from machines.formats.scxml.elements import OURS, SCXML, Element
 from machines.formats.text import single
 
 from . import content
-from .chart import EMPTY, Chart, more, parsed_text, value_of
+from .chart import EMPTY, Chart, more, parse_text, value_of
 from .invokes import read_invokes
 from .survey import STATES
 
@@ -45,7 +45,7 @@ def check_children(chart: Chart, parent: Element) -> None:
         if child.space in (SCXML, ""):
             chart.refuse(child, f"<{child.name[:60]}> has no meaning inside <{parent.name}>")
         else:
-            chart.report.add("SB221", child.where, f"<{child.name[:60]}> of another namespace was left out")
+            chart.report.add("SB221", child.locate, f"<{child.name[:60]}> of another namespace was left out")
 
 
 def _read(chart: Chart, element: Element) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def read_targets(chart: Chart, element: Element, attribute: str, ids: str) -> An
         if id in chart.survey.by_id:
             found.append(_write(chart, chart.survey.by_id[id]))
         else:
-            chart.report.add("SB144", partial(element.where, attribute), f'there is no state "{id[:80]}"')
+            chart.report.add("SB144", partial(element.locate, attribute), f'there is no state "{id[:80]}"')
     return single(found)
 
 
@@ -305,10 +305,10 @@ def declare(chart: Chart, *, open_: bool) -> None:
     for name, element in chart.survey.variables.items():
         if chart.fields.declare(name, values.get(name, UNSET), element.get("name", OURS) or ""):
             field = chart.fields.names[name]
-            where = partial(element.where, "id" if element.is_scxml("data") else "")
+            where = partial(element.locate, "id" if element.is_scxml("data") else "")
             chart.report.add("SB223", where, f"the variable {name[:60]} is called {field} here")
     for element in chart.survey.data:
-        schema = parsed_text(element.get("schema", OURS) or "")
+        schema = parse_text(element.get("schema", OURS) or "")
         if isinstance(schema, dict) and element.get("id") in chart.fields.names:
             chart.fields.schemas[chart.fields.names[element.get("id") or ""]] = schema
     if open_:
@@ -390,7 +390,7 @@ def _from_file(chart: Chart, element: Element) -> Any:
     if text.lstrip().startswith("<"):
         chart.refuse(element, "XML as data cannot be kept", "src", code="SB143")
         return EMPTY
-    return parsed_text(text)
+    return parse_text(text)
 
 
 def late_values(chart: Chart, state: Element) -> list[Action]:

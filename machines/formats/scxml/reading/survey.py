@@ -87,11 +87,11 @@ def _name_states(found: Survey, elements: list[Element], report: Report) -> None
     for element in states:
         id = element.get("id") or names.free(element.name)
         if id in found.by_id:
-            report.add("SB144", partial(element.where, "id"), f'another state has the id "{id[:80]}" too')
+            report.add("SB144", partial(element.locate, "id"), f'another state has the id "{id[:80]}" too')
             id = names.free(id)
         name = element.get("name", OURS) or id
         if (why := limits.check_state_name(name)) is not None:
-            report.add("SB107", partial(element.where, "id"), f"the state name {name[:120]!r} {why}")
+            report.add("SB107", partial(element.locate, "id"), f"the state name {name[:120]!r} {why}")
         found.names[element] = found.by_id[id] = name
         if element.name == "history":
             found.histories.add(name)
@@ -106,7 +106,7 @@ def _name_body(found: Survey, machine: str, report: Report) -> None:
     if found.body is found.root or not id:
         return
     if id in found.by_id:
-        report.add("SB144", partial(found.body.where, "id"), f'another state has the id "{id[:80]}" too')
+        report.add("SB144", partial(found.body.locate, "id"), f'another state has the id "{id[:80]}" too')
         return
     found.names[found.body] = found.by_id[id] = "(machine)" if machine in found.by_id.values() else machine
 
@@ -114,10 +114,10 @@ def _name_body(found: Survey, machine: str, report: Report) -> None:
 def _data(found: Survey, element: Element, report: Report) -> None:
     id = element.get("id")
     if not id:
-        report.add("SB144", element.where, '<data> needs an "id"')
+        report.add("SB144", element.locate, '<data> needs an "id"')
         return
     if id in found.variables:
-        report.add("SB144", partial(element.where, "id"), f'another <data> has the id "{id[:80]}" too')
+        report.add("SB144", partial(element.locate, "id"), f'another <data> has the id "{id[:80]}" too')
     found.data.append(element)
     function = _function_value(element)
     if function is not None:
@@ -132,7 +132,7 @@ def _function_value(element: Element) -> Function | None:
     if expression is None or ("=>" not in expression and "function" not in expression):
         return None
     try:
-        script, node = parse_expression(expression, lambda offset: element.where("expr"))
+        script, node = parse_expression(expression, lambda offset: element.locate("expr"))
     except SyntaxProblem:
         return None
     return function_of(script, node) if is_function(node) else None
@@ -148,7 +148,7 @@ def is_variable(name: str) -> bool:
 
 
 def _script(found: Survey, element: Element, outside: str | None, report: Report) -> None:
-    where = element.where_in_text if outside is None else lambda offset: element.where("src")
+    where = element.locate_in_text if outside is None else lambda offset: element.locate("src")
     try:
         program = parse_program(element.text if outside is None else outside, where)
     except SyntaxProblem as problem:
@@ -158,7 +158,7 @@ def _script(found: Survey, element: Element, outside: str | None, report: Report
     script, statements = program
     for name, function, node in scripts.functions(script, statements):
         if function is None:
-            report.add("SB145", partial(script.where, node), f"the function {name[:60]} cannot be translated")
+            report.add("SB145", partial(script.locate, node), f"the function {name[:60]} cannot be translated")
         else:
             found.functions[name] = function
             found.variables.pop(name, None)

@@ -168,13 +168,13 @@ def _event(arguments: _Arguments, scope: Scope) -> dict[str, Any]:
         code = unbrace(place.value)
         if code is None:
             return {"event": event_to_send(place.value, place.path, scope.reading)}
-        return _computed_event(place, code, scope)
+        return _read_computed_event(place, code, scope)
     if not place.is_object("an event", 'write {"type": "name"}'):
         return {"event": "_"}
     return _event_object(place, scope)
 
 
-def _computed_event(place: Place, code: str, scope: Scope) -> dict[str, Any]:
+def _read_computed_event(place: Place, code: str, scope: Scope) -> dict[str, Any]:
     """Read ``raise(({context}) => ({type: "name", field: value}))``."""
     fields = {} if scope.reading.ours else expressions.fields_of(code, scope, place)
     if not isinstance(fields, dict) or "type" not in fields:
@@ -315,11 +315,11 @@ def read_delay(place: Place, scope: Scope) -> Any:
     text = place.text("a delay", "write milliseconds")
     if text is None:
         return 0
-    fixed = fixed_delay(text)
+    fixed = read_fixed_delay(text)
     return fixed if fixed is not None else {"expr": delay_expression(place, text, scope)}
 
 
-def fixed_delay(text: str) -> int | float | str | None:
+def read_fixed_delay(text: str) -> int | float | str | None:
     """Return milliseconds, or a duration as people write it; None for any other text."""
     trimmed = text.strip()
     if re.fullmatch(r"\d{1,15}", trimmed):
@@ -339,7 +339,7 @@ def delay_expression(place: Place, text: str, scope: Scope) -> str:
         return read_expression(place, code, scope)
     found = expressions.of("delays", text, scope)
     if found is not None and isinstance(found.value, int | float | str):
-        fixed = fixed_delay(str(found.value))
+        fixed = read_fixed_delay(str(found.value))
         return str(fixed) if fixed is not None else delay_expression(found, found.value, expressions.deeper(scope))
     if text in scope.reading.fields:
         return scope.reading.fields[text]

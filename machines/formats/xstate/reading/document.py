@@ -178,7 +178,7 @@ def _check_root(place: Place, body: dict[str, Any], reading: Reading) -> None:
         reading.cannot(place.at("onDone"), "a machine that is done is done", hint)
     for key in ("types", "schema"):
         if place.value.get(key) not in (None, {}):
-            reading.left_out(place.below(key), f'"{key}" is for TypeScript', 'declare data in "context" by example')
+            reading.leave_out(place.below(key), f'"{key}" is for TypeScript', 'declare data in "context" by example')
     language = place.value.get("queryLanguage")
     if language not in (None, DIALECT):
         message = f"expressions in {language} are read as far as JavaScript means the same"

@@ -126,7 +126,7 @@ def _initial(place: Place, scope: Scope) -> Any:
     if found is None or found.value is None:
         return None
     if kind_of(place) == "parallel":
-        scope.reading.left_out(found.path, "a parallel state enters all of its regions")
+        scope.reading.leave_out(found.path, "a parallel state enters all of its regions")
         return None
     if not isinstance(found.value, dict):
         return found.value
@@ -169,7 +169,7 @@ def _final(place: Place, scope: Scope) -> dict[str, Any]:
 def _leave_out(place: Place, keys: tuple[str, ...], why: str, scope: Scope) -> None:
     for key in keys:
         if place.value.get(key) not in (None, [], {}):
-            scope.reading.left_out(place.below(key), f"{why}, so {quote(key)} means nothing there")
+            scope.reading.leave_out(place.below(key), f"{why}, so {quote(key)} means nothing there")
 
 
 def read_invokes(place: Place | None, scope: Scope) -> Any:
@@ -203,7 +203,7 @@ def _check(place: Place, scope: Scope) -> None:
         hint = "let the handler's work end, or the child send an event"
         scope.reading.cannot(place.at("onSnapshot"), "a job and a child machine have no snapshots to listen to", hint)
     if place.value.get("systemId"):
-        scope.reading.left_out(place.below("systemId"), "actors have no system ids here")
+        scope.reading.leave_out(place.below("systemId"), "actors have no system ids here")
 
 
 def _source(place: Place, scope: Scope) -> str:

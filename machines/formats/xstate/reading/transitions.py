@@ -24,7 +24,7 @@ from machines.formats.xstate.context import (
     is_around,
 )
 
-from .actions import delay_expression, fixed_delay, read_actions
+from .actions import delay_expression, read_actions, read_fixed_delay
 from .values import read_guard, read_value, state_in
 
 KNOWN = (
@@ -135,7 +135,7 @@ def _delay_key(place: Place, scope: Scope) -> str:
     if isinstance(place.value, int | float):
         return str(place.value)
     text = place.value if isinstance(place.value, str) else ""
-    fixed = fixed_delay(text)
+    fixed = read_fixed_delay(text)
     return str(fixed) if fixed is not None else delay_expression(place, text, scope)
 
 

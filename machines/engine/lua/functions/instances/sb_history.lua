@@ -3,7 +3,7 @@
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 first index · 3 last index (both as LRANGE takes them)
--- Returns: {OK, length, definition, step, ...}: [version, ms, event, state, transitions, actor, reason, payload, set, unset,
+-- Returns: {OK, length, definition, step, ...}: [revision, ms, event, state, transitions, actor, reason, payload, set, unset,
 --          job]; job, of its end: [ms until first taken, until last taken, since, attempt, worker] · {NOINSTANCE}
 --          · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing

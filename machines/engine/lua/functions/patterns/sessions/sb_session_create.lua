@@ -4,7 +4,7 @@
 -- ARGV:    1 handle (16 hex) · 2 SHA-256 of the secret (64 hex) · 3 subject · 4 state (a JSON object) · 5 time to live (ms)
 --          · 6 does use prolong it? 1|0 · 7 longest life (ms, 0: no end) · 8 most sessions of the subject · 9 beyond these,
 --          is the one that ends first deleted? 1|0 · 10 now (ms, or '')
--- Returns: {OK, handle, subject, state, version, created, expires} · {EXISTS} the handle is taken · {FULL, how many} ·
+-- Returns: {OK, handle, subject, state, revision, created, expires} · {EXISTS} the handle is taken · {FULL, how many} ·
 --          {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(log N) for N sessions of the subject; O(expired ones) at the limit
@@ -41,7 +41,7 @@ return function(KEYS, ARGV)
     local call = parse(ARGV)
     local root, now, ends = KEYS[1], call.now, call.life > 0 and call.now + call.life or 0
     local session = {
-        handle = ARGV[1], digest = ARGV[2], subject = ARGV[3], state = ARGV[4], version = 1, created = now, former_until = 0,
+        handle = ARGV[1], digest = ARGV[2], subject = ARGV[3], state = ARGV[4], revision = 1, created = now, former_until = 0,
         slide = ARGV[6] == '1' and call.ttl or 0, ends = ends, former = sessions.NONE,
         expires = ends > 0 and math.min(now + call.ttl, ends) or now + call.ttl,
     }

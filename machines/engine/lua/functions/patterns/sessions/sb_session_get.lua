@@ -2,7 +2,7 @@
 -- sb_session_get: reads the session that a token opens; use prolongs it where it was created so.
 -- KEYS:    1 root of the token's part
 -- ARGV:    1 handle · 2 SHA-256 of the secret · 3 now (ms, or '')
--- Returns: {OK, handle, subject, state, version, created, expires} · {GONE} no valid session, for any reason · {BADARG, why}
+-- Returns: {OK, handle, subject, state, revision, created, expires} · {GONE} no valid session, for any reason · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(log N) for N sessions of the subject; writes once in a hundredth of its time to live
 return function(KEYS, ARGV)

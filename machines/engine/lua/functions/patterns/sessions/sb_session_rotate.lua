@@ -1,9 +1,9 @@
 -- needs: arguments, replies, sessions
--- sb_session_rotate: gives a session another secret; state, version and handle stay.
+-- sb_session_rotate: gives a session another secret; state, revision and handle stay.
 -- KEYS:    1 root of the session's part
 -- ARGV:    1 handle · 2 SHA-256 of the secret, or '' · 3 subject, for a call without a secret, or '' · 4 SHA-256 of the new
 --          secret · 5 ms in which the former one stays valid (an hour at most) · 6 now (ms, or '')
--- Returns: {OK, handle, subject, state, version, created, expires} · {GONE} no valid session, or another call rotated it
+-- Returns: {OK, handle, subject, state, revision, created, expires} · {GONE} no valid session, or another call rotated it
 --          first · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(log N) for N sessions of the subject
