@@ -148,14 +148,10 @@ def check_text(what: str, value: object, most: int) -> str:
 
 
 def check_actor(value: object) -> str:
-    if value == "":
-        return ""
     return check_text("actor", value, limits.MAX_ACTOR)
 
 
 def check_reason(value: object) -> str:
-    if value == "":
-        return ""
     return check_text("reason", value, limits.MAX_REASON)
 
 
@@ -168,8 +164,6 @@ def require_reason(value: object) -> str:
 
 
 def check_key(value: object) -> str:
-    if value is None:
-        return ""
     return check_text("idempotency key", value, limits.MAX_IDEMPOTENCY_KEY)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from . import arguments, data_layout, limits
-from .base import return_errors
+from .base import Replication, return_errors
 from .connection import client, replies
 from .connection.calls import Caller, translate
 from .connection.client import FAILURES, Client
@@ -24,7 +24,6 @@ from .ids import Claims, Generator, make_instance_id
 from .instances.encryption import Codec, FieldEncryption
 from .instances.inspection import InspectionMethods
 from .instances.repairs import RepairMethods
-from .instances.replication import Replication
 from .instances.retirement import Retirement
 from .jobs.clock_jump import ClockBounds, ClockJumps
 from .jobs.queue_operations import JobMethods

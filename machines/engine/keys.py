@@ -9,6 +9,7 @@ atomic call may touch them all on a cluster. A *root* is that shared beginning, 
 from __future__ import annotations
 
 import re
+from binascii import crc_hqx
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +22,7 @@ _JOB_OR_PLACE = re.compile(
 
 def crc16(data: bytes) -> int:
     """Return the CRC-16/XMODEM of a key, which chooses its slot (cluster specification, appendix A)."""
-    crc = 0
-    for byte in data:
-        crc ^= byte << 8
-        for _ in range(8):
-            crc = ((crc << 1) ^ 0x1021) & 0xFFFF if crc & 0x8000 else (crc << 1) & 0xFFFF
-    return crc
+    return crc_hqx(data, 0)
 
 
 def choose_partition(id: str, partitions: int) -> int:

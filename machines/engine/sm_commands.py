@@ -83,18 +83,10 @@ class _Client:
         self._send: Send = client.execute_command
         self._pipeline: Send = client.pipeline
 
-    def _probe(self) -> Any:
-        """Ask for the library; on a cluster, ask every primary."""
-        return self._send(*PROBE, **self._everywhere)
-
-    def _ask_release(self) -> Any:
-        """Ask for the release of the library; on a cluster, ask every primary."""
-        return self._send(*RELEASE, **self._everywhere)
-
-    @property
-    def _everywhere(self) -> dict[str, Any]:
+    def _ask(self, *command: Any) -> Any:
+        """Send a command without a key; on a cluster, to every primary."""
         of_cluster = isinstance(self._client, redis.RedisCluster | redis.asyncio.RedisCluster)
-        return {"target_nodes": self._client.PRIMARIES} if of_cluster else {}
+        return self._send(*command, **({"target_nodes": self._client.PRIMARIES} if of_cluster else {}))
 
 
 def _check_older(answer: Any) -> None:
@@ -122,7 +114,7 @@ class _Commands(_Client):
         def call_ensured(*arguments: Any, **options: Any) -> Any:
             if asked:
                 asked.clear()
-                self.with_library(self._probe)
+                self.with_library(lambda: self._ask(*PROBE))
             return execute(*arguments, **options)
 
         pipeline.execute = call_ensured
@@ -137,7 +129,7 @@ class _Commands(_Client):
                 raise
         answer: Any = ""
         with contextlib.suppress(exceptions.ResponseError):  # no library at all, or one that cannot be asked
-            answer = self._ask_release()
+            answer = self._ask(*RELEASE)
         _check_older(answer)
         for node in routing.list_nodes(self._client):
             put(node)
@@ -171,7 +163,7 @@ class _AsyncCommands(_Client):
         async def call_ensured(*arguments: Any, **options: Any) -> Any:
             if asked:
                 asked.clear()
-                await self.with_library(self._probe)
+                await self.with_library(lambda: self._ask(*PROBE))
             return await execute(*arguments, **options)
 
         pipeline.execute = call_ensured
@@ -185,7 +177,7 @@ class _AsyncCommands(_Client):
                 raise
         answer: Any = ""
         with contextlib.suppress(exceptions.ResponseError):
-            answer = await self._ask_release()
+            answer = await self._ask(*RELEASE)
         _check_older(answer)
         await self._load()
         return await send()

@@ -19,8 +19,9 @@ from machines.catalog.builtin_machines import demand_unreserved
 from machines.catalog.publishing import adopt
 from machines.connections import get_engine
 from machines.engine.definitions import outline
-from machines.engine.transfer import Export, Import, Repartition
-from machines.engine.transfer.repartitioning import MAX_WAIT
+from machines.engine.transfer.exporting import Export
+from machines.engine.transfer.importing import Import
+from machines.engine.transfer.repartitioning import MAX_WAIT, Repartition
 from machines.people.actor import Actor
 from machines.people.rules import prepare_change
 

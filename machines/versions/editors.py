@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from machines.catalog.models import Editing
 from machines.connections import get_engine
+from machines.engine.base import PULSE_MS
 from machines.engine.errors import EngineFault, EngineUnavailable
-from machines.engine.instances.replication import PULSE_MS
 from machines.engine.storage import Storage
 from machines.people.actor import Actor
 

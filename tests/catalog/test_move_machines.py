@@ -131,7 +131,7 @@ def test_repartition_says_what_it_moved_and_refuses_machines_of_the_product(engi
 
 
 def test_a_repartition_that_was_stopped_exits_with_130(engine, file, monkeypatch) -> None:
-    from machines.engine.transfer import Repartition, RepartitionReport
+    from machines.engine.transfer.repartitioning import Repartition, RepartitionReport
 
     monkeypatch.setattr(Repartition, "run", lambda self, progress: RepartitionReport(1, 4, moved=7))
     with pytest.raises(SystemExit) as caught:

@@ -14,7 +14,8 @@ from machines.catalog import builtin_machines
 from machines.catalog.publishing import publish
 from machines.catalog.submissions import Submission, read
 from machines.engine.errors import DefinitionError
-from machines.engine.transfer import Export, Import
+from machines.engine.transfer.exporting import Export
+from machines.engine.transfer.importing import Import
 from tests.cases import for_each
 
 INTRUDER = {

@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from machines.engine import Engine, EngineUnavailable
-from machines.engine.transfer import Repartition
+from machines.engine.transfer.repartitioning import Repartition
 
 MACHINE = "spread"
 JOBS = 2

@@ -10,7 +10,8 @@ import pytest
 
 from machines.engine import Engine, EngineUnavailable
 from machines.engine.keys import choose_partition
-from machines.engine.transfer import Repartition, repartitioning
+from machines.engine.transfer import repartitioning
+from machines.engine.transfer.repartitioning import Repartition
 from machines.server import Server
 from tests.engine.builders import door, publish
 from tests.installation.processes import eventually

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from machines.engine import Engine, errors
-from machines.engine.transfer import Repartition
+from machines.engine.transfer.repartitioning import Repartition
 from machines.engine.versions.fleet_walk import FleetWalk, IdSet
 from machines.engine.versions.records import DryRun
 

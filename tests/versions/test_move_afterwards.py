@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from machines.engine import Engine
-from machines.engine.transfer import Export, Import
+from machines.engine.transfer.exporting import Export
+from machines.engine.transfer.importing import Import
 
 from .letters import letters, to_second
 

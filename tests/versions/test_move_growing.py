@@ -8,7 +8,7 @@ import pytest
 
 from machines.engine import Engine, PlanError
 from machines.engine.keys import choose_partition
-from machines.engine.transfer import Repartition
+from machines.engine.transfer.repartitioning import Repartition
 from machines.engine.versions.migration import Mover
 
 from .letters import letters, to_second

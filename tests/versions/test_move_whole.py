@@ -9,7 +9,8 @@ import pytest
 
 from machines.engine import Engine
 from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, PlanError
-from machines.engine.transfer import Export, Import
+from machines.engine.transfer.exporting import Export
+from machines.engine.transfer.importing import Import
 from machines.engine.versions import migration
 from tests.engine.builders import NOW, fields, machine
 

@@ -5,7 +5,9 @@ import random
 import pytest
 
 from machines.engine import Engine, Refused
-from machines.engine.transfer import Export, Import, Repartition
+from machines.engine.transfer.exporting import Export
+from machines.engine.transfer.importing import Import
+from machines.engine.transfer.repartitioning import Repartition
 from tests.engine.builders import NOW, counter, door, errand
 
 ONE, TWO = (door(description=text) for text in ("one", "two"))

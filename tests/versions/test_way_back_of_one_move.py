@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from machines.engine import Engine
-from machines.engine.transfer import Repartition
+from machines.engine.transfer.repartitioning import Repartition
 from tests.engine.builders import machine
 from tests.engine.transfer.worlds import export, read
 

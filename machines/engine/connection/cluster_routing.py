@@ -18,7 +18,6 @@ import random
 import threading
 import time
 import weakref
-from binascii import crc_hqx
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -26,6 +25,8 @@ from typing import Any
 import redis
 from redis import exceptions
 from redis.cluster import ClusterNode, get_node_name
+
+from machines.engine.keys import crc16
 
 from . import waiting
 from .client import FAILURES, SEEDS, SOCKET_TIMEOUT
@@ -56,7 +57,7 @@ def find_slot(key: str) -> int:
     data = key.encode()
     opened = data.find(b"{")
     closed = data.find(b"}", opened + 1) if opened >= 0 else -1
-    return crc_hqx(data[opened + 1 : closed] if closed > opened + 1 else data, 0) % SLOTS
+    return crc16(data[opened + 1 : closed] if closed > opened + 1 else data) % SLOTS
 
 
 class LeftAlone(exceptions.TimeoutError):

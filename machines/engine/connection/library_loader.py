@@ -140,7 +140,7 @@ class LibraryLoader:
         denied: LibraryNotLoaded | None = None
         nodes = routing.list_nodes(self._client)
         for node in nodes:
-            address = _get_address(node) if len(nodes) > 1 else ""
+            address = routing.get_address(node) if len(nodes) > 1 else ""
             try:
                 held = read_held(node)
                 stays = may_stay and held is not None and held.number == library.RELEASE
@@ -279,8 +279,3 @@ def _build_denied(held: Held | None, address: str) -> LibraryNotLoaded:
     return LibraryNotLoaded(
         f"the functions library on {where} is of release {held.number}, and this program of release {library.RELEASE}"
     )
-
-
-def _get_address(node: redis.Redis) -> str:
-    given = node.connection_pool.connection_kwargs
-    return f"{given.get('host')}:{given.get('port')}"

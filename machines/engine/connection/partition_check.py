@@ -13,12 +13,12 @@ from typing import Any
 
 import redis
 
-from machines.engine.keys import Partition, crc16
+from machines.engine.keys import Partition
 
 from . import routing
 from .client import Client
+from .cluster_routing import find_slot
 
-SLOTS = 16384
 SAMPLE = 100  # keys of a foreign slot that are looked at
 _OPEN = re.compile(r"\[(\d+)-([<>])-(\w+)\]")
 
@@ -49,7 +49,7 @@ def check_partitions(client: Client, partitions: Sequence[Partition]) -> list[Pa
     """List what is wrong with partitions of published machines. Raises what redis-py raises."""
     if not isinstance(client, redis.RedisCluster):
         return [fault for partition in partitions for fault in _check_meta(client, partition, 0, "")]
-    nodes = {_name(node): node for node in routing.list_nodes(client)}
+    nodes = {routing.get_address(node): node for node in routing.list_nodes(client)}
     owners = _read_owners(nodes)
     moving = _read_moving(nodes)
     faults: list[PartitionFault] = []
@@ -58,11 +58,6 @@ def check_partitions(client: Client, partitions: Sequence[Partition]) -> list[Pa
         owner = next((name for first, last, name in owners if first <= slot <= last), "")
         faults += _check_partition(nodes, partition, slot, owner, moving.get(slot, []))
     return faults
-
-
-def find_slot(root: str) -> int:
-    """Return the slot of a partition: that of its hash tag."""
-    return crc16(root[root.index("{") + 1 : root.index("}")].encode()) % SLOTS
 
 
 def _check_partition(
@@ -131,11 +126,6 @@ def _ask(node: redis.Redis, words: str, *arguments: Any) -> Any:
         return connection.read_response()
     finally:
         node.connection_pool.release(connection)
-
-
-def _name(node: redis.Redis) -> str:
-    options = node.connection_pool.connection_kwargs
-    return f"{options.get('host')}:{options.get('port')}"
 
 
 def _text(value: Any) -> str:

@@ -275,7 +275,12 @@ def build_error(machine: str, id: str, reply: Sequence[Any], *, expect: int | No
         event, transition, target, groups = map(str, reply[1:])
         return NotAllowed(machine, id, event, transition=transition, target=target, groups=json.loads(groups))
     if status == Status.APPROVAL:
-        return _build_needs_approval(machine, *map(str, reply[1:]))
+        action, name, *numbers, taken, approved = map(str, reply[1:])
+        revision, version = map(int, numbers)
+        return NeedsApproval(
+            machine, name, action, revision=revision, version=version,
+            transitions=taken.split(), approved=approved.split(),
+        )  # fmt: skip
     if status == Status.CONFLICT:
         return Conflict(machine, id, expected=-1 if expect is None else expect, actual=int(reply[1]))
     if status == Status.NO_INSTANCE:
@@ -295,15 +300,10 @@ def build_error(machine: str, id: str, reply: Sequence[Any], *, expect: int | No
 
 def build_version_refusal(machine: str, reply: Sequence[Any]) -> SignalboxError:
     """Build the error of a reply VERSIONS."""
-    why = str(reply[2])
-    known: dict[str, SignalboxError] = {
-        UnknownMachine.code: UnknownMachine(machine, version=int("0" + "".join(filter(str.isdigit, why)))),
-        "SB625": VersionRefused(machine, why, code="SB625"),
-        "SB627": VersionRefused(machine, why, code="SB627"),
-        "SB628": VersionRefused(machine, why, code="SB628"),
-        "SB629": VersionRefused(machine, why, code="SB629"),
-    }
-    return known.get(str(reply[1])) or VersionRefused(machine, why)
+    code, why = str(reply[1]), str(reply[2])
+    if code == UnknownMachine.code:
+        return UnknownMachine(machine, version=int("0" + "".join(filter(str.isdigit, why))))
+    return VersionRefused(machine, why, code=code if code in ("SB625", "SB627", "SB628", "SB629") else None)
 
 
 def _build_fault(machine: str, id: str, status: str, text: str) -> SignalboxError:
@@ -318,15 +318,6 @@ def _build_fault(machine: str, id: str, status: str, text: str) -> SignalboxErro
     if server_permissions.is_denied(text):
         return NotPermitted([named] if (named := server_permissions.find_missing(text)) else [])
     return EngineFault(f"{machine}/{id}: {text}")
-
-
-def _build_needs_approval(
-    machine: str, action: str, id: str, revision: str, version: str, transitions: str, approved: str
-) -> NeedsApproval:
-    return NeedsApproval(
-        machine, id, action, revision=int(revision), version=int(version),
-        transitions=transitions.split(), approved=approved.split(),
-    )  # fmt: skip
 
 
 MIGRATE = "(migrate)"  # the event of a step that moved an instance to another version
@@ -408,22 +399,11 @@ def read_live(machine: str, text: str) -> Live:
 
 def build_live(machine: str, seen: Mapping[str, Any]) -> Live:
     """Build the figures of a partition from the object that ``sb_live`` encodes."""
-    numbers: dict[str, Any] = {name: int(seen.get(name, 0)) for name in NUMBERS}
-    return Live(
-        machine=machine,
-        version=int(seen["version"]),
-        counts=seen["counts"],
-        oldest=seen["oldest"],
-        flow=seen["flow"],
-        queues=seen["queues"],
-        now=int(seen["now"]),
-        breaches=seen["breaches"],
-        unchecked=dict(seen.get("unchecked") or {}),
-        breached_since=dict(seen.get("breached_since") or {}),
-        refused=seen["refused"],
-        versions=None if seen.get("versions") is None else dict(seen["versions"] or {}),
-        **numbers,
-    )
+    figures: dict[str, Any] = {name: int(seen.get(name, 0)) for name in NUMBERS}
+    figures |= {name: seen[name] for name in ("counts", "oldest", "flow", "queues", "breaches", "refused")}
+    figures |= {name: dict(seen.get(name) or {}) for name in ("unchecked", "breached_since")}
+    versions = None if seen.get("versions") is None else dict(seen["versions"] or {})
+    return Live(machine=machine, version=int(seen["version"]), now=int(seen["now"]), versions=versions, **figures)
 
 
 def _earliest(first: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:

@@ -187,6 +187,12 @@ def list_nodes(client: Client) -> list[redis.Redis]:
     return get_router(client).list_nodes()
 
 
+def get_address(node: redis.Redis) -> str:
+    """Return the address of a server, ``host:port``."""
+    given = node.connection_pool.connection_kwargs
+    return f"{given.get('host')}:{given.get('port')}"
+
+
 def group_by_node(client: Client, keys: Sequence[str]) -> list[list[str]]:
     """Group keys by the server that holds them; keys of slots without a server are a group."""
     return get_router(client).group(keys)

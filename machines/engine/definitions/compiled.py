@@ -205,27 +205,15 @@ class WorkName:
 
 def find_work_names(machine: Machine) -> tuple[WorkName, ...]:
     """Find the names in document order, without those of embedded machines."""
-    limits = (WorkName(name, ("queues", name)) for name in machine.limits)
-    return tuple(dict.fromkeys([*_list_enqueues(machine), *_list_invokes(machine), *limits]))
-
-
-def _list_enqueues(machine: Machine) -> Iterator[WorkName]:
-    for action in machine.actions:
-        if action.verb == "enqueue":
-            yield from _list_names(action.src, action.name, action.path)
-
-
-def _list_invokes(machine: Machine) -> Iterator[WorkName]:
-    for state in machine.states.values():
-        for invoke in state.invokes:
-            if not invoke.is_machine:
-                yield from _list_names(invoke.src, invoke.queue, invoke.path)
-
-
-def _list_names(src: str, queue: str, path: Path) -> Iterator[WorkName]:
-    yield WorkName(src, (*path, "src"))
-    if queue != src:
-        yield WorkName(queue, (*path, "queue"))
+    work = [(one.src, one.name, one.path) for one in machine.actions if one.verb == "enqueue"]
+    invokes = (one for state in machine.states.values() for one in state.invokes if not one.is_machine)
+    work += [(one.src, one.queue, one.path) for one in invokes]
+    found: dict[WorkName, None] = {}
+    for src, queue, path in work:
+        found[WorkName(src, (*path, "src"))] = None
+        if queue != src:
+            found[WorkName(queue, (*path, "queue"))] = None
+    return tuple(found | dict.fromkeys(WorkName(name, ("queues", name)) for name in machine.limits))
 
 
 Kind = Literal["send", "invoke", "reply", "computed"]

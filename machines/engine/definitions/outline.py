@@ -448,24 +448,16 @@ def _list_eager_reads(machine: Machine) -> tuple[str, ...]:
 
 def _invoke(invoke: Invoke) -> InvokeOutline:
     work = invoke.work or NO_WORK
+    options = {name: getattr(work, name) for name in ("attempts", "backoff", "lease", "timeout", "jitter", "stop")}
+    options |= {name: _text(getattr(work, name)) for name in ("priority", "group", "weight", "delay", "unique")}
     return InvokeOutline(
         id=invoke.id,
         src=invoke.src,
         queue=invoke.queue,
         input=invoke.input.text if invoke.input else "",
-        attempts=work.attempts,
-        backoff=work.backoff,
-        lease=work.lease,
         machine=invoke.computed.text if invoke.computed else invoke.machine,
         autoforward=invoke.autoforward,
-        timeout=work.timeout,
-        jitter=work.jitter,
-        stop=work.stop,
-        priority=_text(work.priority),
-        group=_text(work.group),
-        weight=_text(work.weight),
-        delay=_text(work.delay),
-        unique=_text(work.unique),
+        **options,
     )
 
 

@@ -189,14 +189,14 @@ class Place:
     def whole(self, least: int, most: int) -> int | None:
         """Return an integer within a range."""
         if isinstance(self.value, bool) or not isinstance(self.value, int):
-            self._is(_Never, "an integer")
+            self._is((), "an integer")
             return None
         if not least <= self.value <= most:
             self.error("SB114", f"{self.value} is not between {least} and {most}")
             return None
         return self.value
 
-    def _is(self, kind: type, what: str, hint: str = "") -> bool:
+    def _is(self, kind: type | tuple[type, ...], what: str, hint: str = "") -> bool:
         if isinstance(self.value, kind):
             return True
         if not self.broken:
@@ -212,10 +212,6 @@ class Place:
                     self.report.add("SB105", self.below(key), f"no key {quote(key)}", hint)
                 else:
                     self.report.add_unknown("SB105", self.below(key), "key", key, known)
-
-
-class _Never:
-    """A type that no value has."""
 
 
 def describe(value: Any) -> str:
@@ -247,8 +243,5 @@ def read_checked(place: Place, kind: str, what: str, check: Check) -> str:
 
 def read_name(place: Place, what: str, check: Check) -> str:
     """Read a name and check it; empty for an invalid one."""
-    text = place.text(f"the {what}'s name")
-    if text is not None and (why := check(text)) is not None:
-        place.error("SB107", f"the {what} name {quote(text)} {why}")
-        return ""
-    return text or ""
+    text = read_checked(place, f"{what} name", f"the {what}'s name", check)
+    return text if text and check(text) is None else ""

@@ -118,14 +118,12 @@ def collect_feeds(machine: Machine) -> dict[str, set[str]]:
     """Return every queue the machine puts jobs on, in document order, then those that only have limits; each with the
     handlers that its jobs ask for."""
     feeds: dict[str, set[str]] = {}
-    for action in flatten_actions(machine.start.actions):
-        if action.verb == "enqueue":
-            feeds.setdefault(action.name, set()).add(action.src)
-    for state in machine.states.values():
-        for action in state.actions:
+    start = flatten_actions(machine.start.actions), ()
+    for actions, invokes in (start, *((state.actions, state.invokes) for state in machine.states.values())):
+        for action in actions:
             if action.verb == "enqueue":
                 feeds.setdefault(action.name, set()).add(action.src)
-        for invoke in state.invokes:
+        for invoke in invokes:
             if not invoke.is_machine:
                 feeds.setdefault(invoke.queue, set()).add(invoke.src)
     return feeds | {queue: set() for queue in machine.limits if queue not in feeds}
@@ -133,8 +131,7 @@ def collect_feeds(machine: Machine) -> dict[str, set[str]]:
 
 def list_spread_queues(machine: Machine) -> list[str]:
     """List the queues with jobs of groups that are requested by instances: these are spread over the partitions."""
-    actions = [*machine.start.actions, *(action for state in machine.states.values() for action in state.actions)]
-    found = {action.name for action in flatten_actions(actions) if action.work and action.work.group}
+    found = {action.name for action in machine.actions if action.work and action.work.group}
     invokes = [invoke for state in machine.states.values() for invoke in state.invokes if not invoke.is_machine]
     return sorted(found | {invoke.queue for invoke in invokes if invoke.work and invoke.work.group})
 
@@ -180,25 +177,19 @@ def _state(state: State, machine: Machine) -> dict[str, Any]:
 
 
 def _transition(transition: Transition, machine: Machine) -> dict[str, Any]:
-    result: dict[str, Any] = {"id": transition.id}
-    if transition.events:
-        result["events"] = list(transition.events)
-    if len(transition.targets) == 1:
-        result["target"] = machine.states[transition.targets[0]].index
-    elif transition.targets:
-        result["targets"] = [machine.states[target].index for target in transition.targets]
-    if transition.reenter:
-        result["reenter"] = True
-    if transition.guard is not None:
-        result["guard"] = transition.guard.expression.tree
-        result["text"] = transition.guard.expression.text
-    if transition.actions:
-        result["actions"] = encode_actions(transition.actions)
-    if transition.delay is not None:
-        result["delay"] = transition.delay.tree
-    if transition.allow:
-        result["allow"] = list(transition.allow)
-    return result
+    targets = [machine.states[target].index for target in transition.targets]
+    guard = transition.guard.expression if transition.guard else None
+    parts: dict[str, Any] = {
+        "events": list(transition.events),
+        "target": targets[0] if len(targets) == 1 else 0,
+        "targets": targets if len(targets) > 1 else [],
+        "reenter": transition.reenter,
+        "actions": encode_actions(transition.actions),
+        "delay": transition.delay.tree if transition.delay else None,
+        "allow": list(transition.allow),
+    }
+    result = {"id": transition.id} | {key: part for key, part in parts.items() if part}
+    return result | ({"guard": guard.tree, "text": guard.text} if guard else {})
 
 
 def _invoke(invoke: Invoke) -> dict[str, Any]:
@@ -301,16 +292,9 @@ def encode_options(work: Work) -> dict[str, Any]:
     usual = Work()
     parts = {name: getattr(work, name) for name in ("attempts", "backoff", "lease", "timeout", "jitter")}
     options = {name: part for name, part in parts.items() if part != getattr(usual, name)}
-    if work.priority:
-        options["priority"] = _encode_number(work.priority)
-    if work.group:
-        options["group"] = work.group.tree
-    if work.weight:
-        options["weight"] = _encode_number(work.weight)
-    if work.delay:
-        options["delay"] = work.delay.tree
-    if work.unique:
-        options["unique"] = work.unique.tree
+    for name in ("priority", "group", "weight", "delay", "unique"):
+        if value := getattr(work, name):
+            options[name] = _encode_number(value) if name in ("priority", "weight") else value.tree
     if work.debounce:
         options["debounce"] = work.debounce
     if work.stop:

@@ -19,6 +19,7 @@ __all__ = [
     "Function",
     "Node",
     "Use",
+    "list_links",
     "list_parts",
     "parse",
     "read",
@@ -64,6 +65,14 @@ def list_parts(node: Node) -> list[Node]:
     if operator in ("data", "str", "num", "in"):
         return []
     return [part for part in rest if isinstance(part, list)]
+
+
+def list_links(node: Node) -> Iterator[tuple[str, Node, Node]]:
+    """Yield (operator, left, right) for each comparison of a ``cmp`` node."""
+    left = node[1]
+    for operator, right in node[2:]:
+        yield operator, left, right
+        left = right
 
 
 def walk(tree: Node) -> Iterator[Node]:

@@ -147,10 +147,7 @@ class InspectionMethods(JobReadMethods):
             steps=replies.read_steps(found[1][3:], found[1][2])[:steps],
             waits=read_waits(found[2][1]),
             jobs=self._read_jobs(machine, partition, found[3]),
-            explanations={
-                name: return_errors(self._explanation, machine, id, reply)
-                for name, reply in zip(names, answers, strict=True)
-            },
+            explanations=self._explanations(machine, id, names, answers),
             # Where the first partition does not answer, another one has the names, too.
             sensitive=self._catalog.sensitive(machine)
             if isinstance(marks, Exception)
@@ -166,10 +163,13 @@ class InspectionMethods(JobReadMethods):
         root = self._root(machine, id)
         at = arguments.encode_whole("now", now)
         answers = self._caller.many([("sb_explain", root, (id, arguments.check_event(name), "", at)) for name in names])
-        return {
-            name: return_errors(self._explanation, machine, id, reply)
-            for name, reply in zip(names, answers, strict=True)
-        }
+        return self._explanations(machine, id, names, answers)
+
+    def _explanations(
+        self, machine: str, id: str, names: Sequence[str], answers: Sequence[Any]
+    ) -> dict[str, Explanation | SignalboxError]:
+        found = zip(names, answers, strict=True)
+        return {name: return_errors(self._explanation, machine, id, reply) for name, reply in found}
 
     def history(self, machine: str, id: str, *, limit: int = 100, before: int | None = None) -> list[Step]:
         """Return the latest steps, newest first; ``before`` is a revision, for the next page. Raises

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Required, TypedDict, Unpack
@@ -341,13 +342,12 @@ def merge_stats(parts: Sequence[Mapping[str, Any]]) -> dict[str, QueueStats]:
 
 def _build_stats(queue: str, parts: Sequence[Mapping[str, Any]]) -> QueueStats:
     rows = [part["queues"][queue] for part in parts if queue in part["queues"]]
-    counters: dict[str, int] = {}
+    counters: Counter[str] = Counter()
     for row in rows:
-        for name, value in row["counters"].items():
-            counters[name] = counters.get(name, 0) + int(value)
+        counters.update({name: int(value) for name, value in row["counters"].items()})
     depth = {place: sum(int(row.get(place, 0)) for row in rows) for place in PLACES}
     waits, runs = _histogram(counters, "wait:"), _histogram(counters, "run:")
-    completed, withdrawn, purged = sum(runs.values()), counters.get("withdrawn", 0), counters.get("purged", 0)
+    completed, withdrawn, purged = sum(runs.values()), counters["withdrawn"], counters["purged"]
     waiting = [int(row["oldest"]) for row in rows if row["oldest"] is not None]
     return QueueStats(
         queue=queue,
@@ -356,12 +356,12 @@ def _build_stats(queue: str, parts: Sequence[Mapping[str, Any]]) -> QueueStats:
         oldest=min(waiting, default=None),
         held=sum(int(row.get("held", 0)) for row in rows),
         # Every job that ever came is still there, or has left in one of these four ways.
-        enqueued=sum(depth.values()) + completed + withdrawn + purged + counters.get("moved", 0),
+        enqueued=sum(depth.values()) + completed + withdrawn + purged + counters["moved"],
         taken=sum(waits.values()),
         completed=completed,
-        failed=counters.get("failed", 0),
-        lost=counters.get("lost", 0),
-        died=counters.get("dead", 0),
+        failed=counters["failed"],
+        lost=counters["lost"],
+        died=counters["dead"],
         withdrawn=withdrawn,
         purged=purged,
         waits=waits,

@@ -209,16 +209,16 @@ _FIELDS: Mapping[str, Callable[[Row], Any]] = {
     "attempts": lambda row: int(row.get("attempts") or limits.DEFAULT_ATTEMPTS),
     "lease_until": _make_time_reader("until"),
     "lease": lambda row: int(row.get("lease") or limits.DEFAULT_LEASE),
-    "created": lambda row: _read_time(row["created"]),
+    "created": lambda row: read_whole(row["created"] or 0),
     "place": lambda row: row["place"],
-    "priority": lambda row: _read_int(row.get("priority"), limits.DEFAULT_PRIORITY),
+    "priority": lambda row: int(row.get("priority", limits.DEFAULT_PRIORITY)),
     "weight": lambda row: float(row.get("weight") or 1),
     "timeout": lambda row: int(row.get("timeout") or 0),
     "due": _make_time_reader("due", "created"),
     "started": _make_time_reader("started", "taken"),
     "instance_is": lambda row: "",
     "instance_state": lambda row: (),
-    "backoff": lambda row: _read_int(row.get("backoff"), limits.DEFAULT_BACKOFF),
+    "backoff": lambda row: int(row.get("backoff", limits.DEFAULT_BACKOFF)),
     "jitter": lambda row: row.get("jitter") != "0",
     "stop": lambda row: tuple((row.get("stop") or "").split()),
     "progress": lambda row: _read_json(row, "progress"),
@@ -246,11 +246,3 @@ _FIELDS_OF_TAKEN: Mapping[str, Callable[[Row], Any]] = {
     "deadline": _deadline,
     "data": _data,
 }
-
-
-def _read_int(raw: Any, default: int) -> int:
-    return default if raw is None else int(raw)
-
-
-def _read_time(raw: Any) -> int:
-    return read_whole(raw) if raw else 0

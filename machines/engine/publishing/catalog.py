@@ -438,13 +438,11 @@ class Catalog:
         UnknownMachine."""
         self._count(machine)
         reply = self._caller.call("sb_rollout", self._keys.partition(machine).root, *words)
-        if reply[0] == Status.NO_MACHINE:
-            raise UnknownMachine(machine)
         if reply[0] == Status.VERSIONS:
             raise build_version_refusal(machine, reply)
         if reply[0] == Status.CONFLICT:
             raise VersionRefused(machine, "the versions were changed meanwhile: read them again", code="SB630")
-        require_ok("sb_rollout", reply)
+        require_ok("sb_rollout", reply, machine)
         self.align_partitions(machine)
         self._caller.command("INCR", self._keys.revision)
 

@@ -18,14 +18,7 @@ from machines.engine.errors import BadInput, EngineUnavailable
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance
 
-from .filters import (
-    COMPARED_FIELDS,
-    ERROR,
-    FACT_FIELDS,
-    TEXT,
-    Condition,
-    build_refusal,
-)
+from .filters import COMPARED_FIELDS, ERROR, FACT_FIELDS, TEXT, Condition, build_refusal
 from .page_merge import BEGINNING, Page, PageMerge, Position, RawRow, build_cursor_error
 
 MAX_LIMIT = 1000

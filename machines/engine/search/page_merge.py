@@ -188,7 +188,7 @@ class PageMerge:
 
     def sort(self) -> None:
         """Put the rows in order, after all answers of a round were added."""
-        self._rows.sort(key=_get_rank, reverse=self._newest)
+        self._rows.sort(key=itemgetter(0), reverse=self._newest)
 
     def drop(self, root: str) -> None:
         """Ask a partition no more: it does not answer."""
@@ -223,9 +223,6 @@ class PageMerge:
 
     def _is_before(self, one: tuple[Any, bytes], other: tuple[Any, bytes]) -> bool:
         return one > other if self._newest else one < other
-
-
-_get_rank = itemgetter(0)
 
 
 def compute_share(size: int, places: int) -> int:

@@ -114,7 +114,7 @@ class SurveyReader:
 
     def _read(self, workers: list[WorkerInfo], trust: bool) -> Survey:
         roots: dict[str, list[str]] = {}
-        for name in self._list_machines(trust):
+        for name in sorted(self._catalog.recent_versions()) if trust else self._catalog.machines():
             try:
                 roots[name] = [partition.root for partition in self._catalog.partitions(name)]
             except LookupFailed:  # deleted since the list was made
@@ -167,15 +167,6 @@ class SurveyReader:
             found.lives[name] = replace(merged.live, now=at, missing=missing)
             found.queues[name] = {q: replace(stats, now=at, missing=missing) for q, stats in merged.queues.items()}
 
-    def _list_machines(self, trust: bool) -> list[str]:
-        """List the machines; with ``trust`` anew only when the catalog's revision changed."""
-        if not trust:
-            return list(self._catalog.machines())
-        return sorted(self._catalog.recent_versions())
-
-    def _trusts(self) -> bool:
-        return time.monotonic() - self._whole_at < WHOLE
-
     def _skip_untouched(self, roots: list[str], newest: int) -> dict[str, Reading]:
         """Return the held readings of roots that did not change since the latest reading, as the servers remember."""
         readings = self._readings
@@ -192,7 +183,7 @@ class SurveyReader:
         asked; roots of nodes that are away are missing."""
         began = time.monotonic()
         newest = self._clock + int((began - self._read_at) * 1000)
-        known = self._skip_untouched(asked, newest) if trust and self._trusts() else {}
+        known = self._skip_untouched(asked, newest) if trust and began - self._whole_at < WHOLE else {}
         if not known:
             self._whole_at = began
         roots = [root for root in asked if root not in known]

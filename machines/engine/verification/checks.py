@@ -139,7 +139,7 @@ def check_rest(report: Report) -> None:
         names = report.list_leaves(node)
         path = report.machine.states[names[0]].path
         message = f"nothing can happen any more in {', '.join(map(quote, names))}, which is no end"
-        if report.add_found("SB803", path, message, node, (), partial(rests_in, node.active)):
+        if _add_rest(report, "SB803", path, message, node):
             reported.add(node.active)
 
 
@@ -176,10 +176,7 @@ def check_ends(report: Report) -> None:
     node = next(node for node in moving if not _leads_to_rest(report, node))
     names = report.list_leaves(node)
     message = f"from {', '.join(map(quote, names))} no way leads to an end"
-    report.add_found(
-        "SB805", report.machine.states[names[0]].path, message, node, (),
-        partial(rests_in, node.active),
-    )  # fmt: skip
+    _add_rest(report, "SB805", report.machine.states[names[0]].path, message, node)
 
 
 def _leads_to_rest(report: Report, node: Node) -> bool:
@@ -198,6 +195,11 @@ def _leads_to_rest(report: Report, node: Node) -> bool:
             seen.add(number)
             waiting.append(report.nodes[number])
     return True
+
+
+def _add_rest(report: Report, code: str, path: Path, message: str, node: Node) -> bool:
+    """Add a finding that the run to a node shows."""
+    return report.add_found(code, path, message, node, (), partial(rests_in, node.active))
 
 
 def rests_in(active: frozenset[str], records: Sequence[SimulatedStep]) -> bool:
@@ -258,10 +260,7 @@ def _check_always(report: Report, one: Any, column: int) -> None:
             value = node.holds[column]
             what = f"fails: {value}" if isinstance(value, str) else "is violated"
             message = f"{one.kind} {one.texts[0]}: {what} in {', '.join(map(quote, report.list_leaves(node)))}"
-            if report.add_found(
-                "SB811", one.path, message, node, (),
-                partial(rests_in, node.active),
-            ):  # fmt: skip
+            if _add_rest(report, "SB811", one.path, message, node):
                 return
     _settle(report, one, f"{one.kind} {one.texts[0]}")
 
@@ -280,10 +279,7 @@ def _check_leads(report: Report, one: Any, first: int, then: int) -> None:
         lost = find_lost(report.nodes, first, arriving)
         if lost is not None:
             names = ", ".join(map(quote, report.list_leaves(lost)))
-            if report.add_found(
-                "SB811", one.path, f"{text}: from {names} it is out of reach", lost, (),
-                partial(rests_in, lost.active),
-            ):  # fmt: skip
+            if _add_rest(report, "SB811", one.path, f"{text}: from {names} it is out of reach", lost):
                 return
     _settle(report, one, text)
 

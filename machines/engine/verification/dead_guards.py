@@ -10,8 +10,9 @@ from typing import Any
 
 from machines.engine.definitions.fields import get_type, is_of_type
 from machines.engine.definitions.model import MISSING, Machine, State, Transition
+from machines.engine.expressions import list_links
 
-from .usage import Node, Term, Usage, is_node, is_unsteady, list_links, read_operand, read_term
+from .usage import Node, Term, Usage, is_node, is_unsteady, read_operand, read_term
 
 
 class DeadGuards:

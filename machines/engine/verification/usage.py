@@ -10,7 +10,7 @@ from typing import Any
 
 from machines.engine.definitions.model import MISSING, Action, Machine, State, Transition, flatten_actions
 from machines.engine.definitions.outline import is_match
-from machines.engine.expressions import list_parts, walk
+from machines.engine.expressions import list_links, list_parts, walk
 
 Node = list[Any]
 Term = tuple[str, ...]
@@ -74,14 +74,6 @@ def list_fields(node: Any) -> set[str]:
 def is_unsteady(node: Any) -> bool:
     """Tell whether an expression reads what neither data nor payload decides: clock, chance, the instance."""
     return any(found[0] in UNSTEADY or (found[0] == "call" and found[1] in RANDOM) for found in walk(node))
-
-
-def list_links(node: Node) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (operator, left, right) for each comparison of a ``cmp`` node."""
-    left = node[1]
-    for operator, right in node[2:]:
-        yield operator, left, right
-        left = right
 
 
 def list_conditions(node: Any) -> Iterator[Node]:

@@ -61,9 +61,6 @@ class InstanceMove:
     code: str
     reason: str
 
-    def as_refused(self) -> RefusedInstance:
-        return RefusedInstance(self.id, self.version, self.state, self.code, self.reason)
-
 
 class Mover:
     """Runs one plan. ``back``: restores by undo records where they still apply, as the way back of a plan does."""
@@ -99,7 +96,7 @@ class Mover:
                     continue
                 settled.add(move.id)
                 if move.outcome == REFUSED:
-                    refused.append(move.as_refused())
+                    refused.append(RefusedInstance(move.id, move.version, move.state, move.code, move.reason))
                     continue
                 counts[move.outcome] += 1
                 if move.outcome == KEPT and move.code != FOREIGN:
@@ -160,13 +157,11 @@ class Mover:
             if reply[0] == Status.STALE:
                 self._catalog.copy_versions(self._machine)
                 reply = self._call(root, program, mode, stamp, batch)
-            if reply[0] == Status.NO_MACHINE:
-                raise UnknownMachine(self._machine)
             if reply[0] == Status.STALE:
                 raise PlanError(
                     f"the plan has gone stale: {reply[1]}; nothing was changed by this call", code=LOST_VERSION
                 )
-            require_ok("sb_migrate", reply)
+            require_ok("sb_migrate", reply, self._machine)
             for place in range(int(reply[1])):
                 outcome, version, states, code, reason = map(str, reply[2 + 5 * place : 7 + 5 * place])
                 state = states.replace("\n", ", ")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from machines.engine import Engine, MendReport, Rollout, errors
 from machines.engine.jobs.mending import MendWalk
 from machines.engine.storage import Storage
-from machines.engine.transfer import rescue_all
+from machines.engine.transfer.repartitioning import rescue_all
 
 from ..options import Options
 from .exclusive_duties import Duty

@@ -6,7 +6,7 @@ import pytest
 
 from machines.engine import Engine
 from machines.engine.keys import choose_partition
-from machines.engine.transfer import Repartition
+from machines.engine.transfer.repartitioning import Repartition
 from tests.engine.builders import machine, publish
 from tests.engine.messages.mailing import noter, post, teller, told, waiting
 

@@ -6,7 +6,7 @@ import pytest
 
 from machines.engine import BadInput, Engine, InstanceExists, UnknownInstance
 from machines.engine.keys import choose_partition
-from machines.engine.transfer import Outrun, Repartition
+from machines.engine.transfer.repartitioning import Outrun, Repartition
 from tests.engine.builders import NOW, door, errand, machine, publish
 
 from .worlds import describe, export, fill, read

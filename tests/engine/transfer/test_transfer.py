@@ -8,8 +8,9 @@ import json
 import pytest
 
 from machines.engine import Engine
-from machines.engine.transfer import Damaged, Export, Import
-from machines.engine.transfer.records import ChunkWriter, read_chunks
+from machines.engine.transfer.exporting import Export
+from machines.engine.transfer.importing import Import
+from machines.engine.transfer.records import ChunkWriter, Damaged, read_chunks
 
 from .worlds import describe, export, fill, order, read
 

@@ -8,7 +8,7 @@ import pytest
 
 from machines.engine import Engine
 from machines.engine.keys import choose_partition
-from machines.engine.transfer import Repartition
+from machines.engine.transfer.repartitioning import Repartition
 from tests.engine.connection import clusters
 
 from .worlds import describe, export, fill, read

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from machines.engine import Engine
-from machines.engine.transfer import Export, Import
+from machines.engine.transfer.exporting import Export
+from machines.engine.transfer.importing import Import
 from tests.engine.builders import NOW, machine
 
 

@@ -7,7 +7,7 @@ import pytest
 from machines.duties import DUTIES
 from machines.engine import Engine
 from machines.engine.keys import choose_partition
-from machines.engine.transfer import Repartition
+from machines.engine.transfer.repartitioning import Repartition
 from machines.worker.duties.engine_duties import GrowthRescue
 from tests.engine.builders import door, publish
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from machines.engine import limits
 from machines.engine.definitions.fields import ANY
 from machines.engine.definitions.findings import Path, Report, quote
-from machines.engine.definitions.model import Action, Field, Invoke, Machine, State, Transition, Value, flatten_actions
+from machines.engine.definitions.model import Action, Invoke, Machine, State, Transition, Value, flatten_actions
 from machines.engine.expressions import Expression, Use
 from machines.engine.expressions.translator import INSTANCE_FACTS, TRIGGER_FACTS
 
@@ -167,12 +167,11 @@ def _check_data(action: Action, machine: Machine, report: Report) -> None:
     if action.sending is not None and action.sending.to is not None:
         return
     event = machine.events.get(action.name)
-    fields: dict[str, Field] = event.fields or {} if event else {}
     if event is not None and event.fields is not None:
         for key in action.keys:
-            if key not in fields:
+            if key not in event.fields:
                 what = f"field of the event {quote(action.name)} called"
-                report.add_unknown("SB103", action.path, what, key, fields, _join_names(fields))
+                report.add_unknown("SB103", action.path, what, key, event.fields, _join_names(event.fields))
 
 
 def review_names(machine: Machine, report: Report) -> None:

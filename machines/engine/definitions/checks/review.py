@@ -13,7 +13,7 @@ from machines.engine.definitions.findings import Path, Report, quote
 from machines.engine.definitions.model import MISSING, Action, Field, Machine, State, Transition
 from machines.engine.definitions.outline import FIRE, is_match
 from machines.engine.definitions.program import list_descriptors, list_known_events
-from machines.engine.expressions import Node, list_parts
+from machines.engine.expressions import Node, list_links, list_parts
 
 from . import graph, references, types
 from .references import find_spots
@@ -255,8 +255,7 @@ def _check_tree(node: Node, whole: bool, fields: dict[str, Field], path: Path, r
 
 
 def _check_comparison(node: Node, fields: dict[str, Field], path: Path, report: Report) -> None:
-    left = node[1]
-    for operator, right in node[2:]:
+    for operator, left, right in list_links(node):
         names = [_name_encrypted(side, fields) for side in (left, right)]
         for side, name in zip((left, right), names, strict=True):
             if not name:
@@ -265,7 +264,6 @@ def _check_comparison(node: Node, fields: dict[str, Field], path: Path, report: 
         if any(names) and (operator not in ("==", "!=") or not (alike or ["null"] in (left, right))):
             hint = "only null, and for a searchable field the same field of an event, can be compared with =="
             _report(report, path, f"{quote(names[0] or names[1])} is compared here", hint)
-        left = right
 
 
 def _check_writing(action: Action, fields: dict[str, Field], report: Report) -> None:

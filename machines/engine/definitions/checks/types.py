@@ -13,7 +13,7 @@ from machines.engine.definitions.fields import describe_types as declared_words
 from machines.engine.definitions.findings import Path, Report
 from machines.engine.definitions.model import Action, Machine, flatten_actions
 from machines.engine.definitions.outline import Compared
-from machines.engine.expressions import FUNCTIONS, Node, list_parts
+from machines.engine.expressions import FUNCTIONS, Node, list_links, list_parts
 
 from .references import Payloads, PayloadTypes, find_spots
 
@@ -277,13 +277,11 @@ def _walk(node: Node, inference: Inference) -> Iterator[tuple[tuple[str, str], f
 def _list_pairs(node: Node) -> Iterator[tuple[Node, Node | Types]]:
     operator, *rest = node
     if operator == "cmp":
-        left = rest[0]
-        for word, right in rest[1:]:
+        for word, left, right in list_links(node):
             if word not in ("in", "not in"):
                 yield from ((left, right), (right, left))
             elif right[0] == "list":
                 yield from ((left, element) for element in right[1:])
-            left = right
     elif operator == "neg":
         yield rest[0], NUMBERS
     elif operator == "bin":

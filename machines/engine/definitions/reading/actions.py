@@ -335,11 +335,8 @@ def read_work(place: Place) -> Work:
 
 
 def _read_text(place: Place) -> Value | None:
-    return (
-        None
-        if place.text("an expression in quotes", 'write it as text, such as "serial"') is None
-        else read_value(place)
-    )
+    text = place.text("an expression in quotes", 'write it as text, such as "serial"')
+    return None if text is None else read_value(place)
 
 
 def _read_priority(place: Place) -> Value | None:

@@ -17,14 +17,7 @@ from machines.engine.definitions.scope import Scope, Tree
 from machines.engine.definitions.values import read_value
 
 from .approvers import read_approvers
-from .machine_settings import (
-    read_accepts,
-    read_approval,
-    read_index,
-    read_properties,
-    read_retention,
-    read_schedules,
-)
+from .machine_settings import read_accepts, read_approval, read_index, read_properties, read_retention, read_schedules
 from .states import MACHINE_KEYS, read_root, read_states
 from .transitions import read_queues
 

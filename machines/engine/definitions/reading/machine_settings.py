@@ -92,10 +92,7 @@ def find_retention(definition: Mapping[str, Any]) -> Retention:
 def _read_age(place: Place) -> int | None:
     if place.broken:
         return None
-    if not isinstance(place.value, str):
-        place.error("SB113", "not a duration", _AGE_FORM)
-        return None
-    age = parse_age(place.value)
+    age = parse_age(place.value) if isinstance(place.value, str) else None
     if age is None:
         place.error("SB113", "not a duration", _AGE_FORM)
     elif age > limits.MAX_AGE:
