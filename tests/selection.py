@@ -30,7 +30,7 @@ SLOW = {
     "packages": "a wheel and the site of docs that are built, and environments that the wheel is installed into",
 }
 FIXTURES = {
-    "faults": {"start", "python", "demo", "service", "lasting_server", "own_stage"},
+    "faults": {"start", "python", "demo", "service", "lasting_server", "own_stage", "apprise"},
     "browser": {"browser", "page", "chromium", "open_page"},
     "postgres": {"postgres_url"},
     "packages": {"wheel"},
