@@ -176,9 +176,9 @@ function compiled_steps.complete(root, id, key, flat, event, payload, job, row, 
     local step, program = find_step(root, flat, event, false, 'compile')
     if not step or not program.flat and string.sub(event, 1, 5) ~= 'done.' then return nil end
     work_budget.start()
-    local ok, kept = pcall(history_entries.add_job, payloads.encode_for_history(payload), row, ending.now)
+    local ok, kept = pcall(history_entries.add_job, payloads.encode_for_history(payload), row, ending.now, job)
     if not ok then return finish(false) end
-    return finish(try(step, flat, id, key, payload, kept, 'job ' .. job, '', ending.now, ending.clock or pulse.read_clock(),
+    return finish(try(step, flat, id, key, payload, kept, '', '', ending.now, ending.clock or pulse.read_clock(),
         ending.traced, ending.short, job, ending.batch))
 end
 

@@ -318,8 +318,10 @@ function step_writes.write_end(writer, step)
         add(last, '}')
         line(writer, format('if not short then text = text .. %s end', write_joined(last)))
     end
-    local ids = quote(list_ids(step.edges))
+    facts.ended = { 'OK', list_ids(step.edges), '0', '' } -- never written
+    local ids = quote(facts.ended[2])
     line(writer, format('if before then return { "OK", %s, "0", text, "", f[%d] } end', ids, positions._state))
+    line(writer, 'if short and batch then return step.ended end')
     line(writer, format('do return { "OK", %s, "0", text } end', ids))
 end
 

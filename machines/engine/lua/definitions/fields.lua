@@ -69,6 +69,7 @@ function fields.compile(spec)
         decode = codec.decode,
         as_json = codec.as_json,
         quoted = ',' .. json.quote(spec.name) .. ':', -- prefix of its pair in JSON
+        opening = '{' .. json.quote(spec.name) .. ':', -- that of the first pair
         plain = codec.as_json == to_text, -- the raw text is valid JSON
         scalar = spec.type ~= 'json',
     }

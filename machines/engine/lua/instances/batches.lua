@@ -12,7 +12,7 @@ local MAX_IDS = 2000 -- ids in one command: Lua's stack holds 8000 values
 -- `stamp`: the time of all its steps as it is written; `short`: the caller needs no instances in the replies.
 function batches.open(root, stamp, short)
     return { root = root, stamp = stamp, short = short, moves = {}, flow = {}, flow_key = nil, rings = {}, ended = {},
-        queues = {} }
+        queues = {}, ms = nil, bucket = 0 }
 end
 
 local function add(key, stamp, ids)
@@ -96,10 +96,10 @@ function batches.add_ended_job(batch, job, row, ms)
         queue = { jobs = {}, hashes = {}, count = 0, runs = {} }
         batch.queues[row.queue] = queue
     end
-    local bucket = queue_counters.find_bucket(ms)
-    queue.runs[bucket] = (queue.runs[bucket] or 0) + 1
+    if ms ~= batch.ms then batch.ms, batch.bucket = ms, queue_counters.find_bucket(ms) end
+    queue.runs[batch.bucket] = (queue.runs[batch.bucket] or 0) + 1
     batch.ended[job] = true
-    jobs.leave_group(batch.root, job, row, 'leased')
+    if row.group then jobs.leave_group(batch.root, job, row, 'leased') end
     if row.unique then return jobs.delete(batch.root, job, row) end
     local count = queue.count + 1
     queue.jobs[count], queue.hashes[count], queue.count = job, row.key, count

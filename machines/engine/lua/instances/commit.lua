@@ -127,7 +127,7 @@ local carry_out = step_plan.make({
     instance = 'write_hash(step, awaited, count, removed)',
 }, {
     { 'write_indexes', data_indexes.write }, { 'collect_hash', collect_hash }, { 'describe_entry', describe_entry },
-    { 'write_hash', write_hash },
+    { 'write_hash', write_hash }, { 'number', json.number },
 })
 
 local function describe_failure(caught)

@@ -13,7 +13,7 @@ local CREATE = '(create)'
 local QUOTED_CREATE = json.quote(CREATE)
 local MAX_LEGENDS = 256
 local match, gmatch, find, byte, sub, concat = string.match, string.gmatch, string.find, string.byte, string.sub, table.concat
-local max = math.max
+local max, write = math.max, json.number
 
 local legends, legend_count = {}, 0
 local run = {} -- the job that was described last
@@ -48,7 +48,7 @@ function history_entries.describe(program, edges, event, leaves)
 end
 
 -- The entry of a step, for the plan of its writes: '0' is no payload; `changes`: the changed data, packed.
-history_entries.SOURCE = '${given.entry_begin} .. revision .. "\\t" .. now - created .. ${given.entry_rest}'
+history_entries.SOURCE = '${given.entry_begin} .. revision .. "\\t" .. number(now - created) .. ${given.entry_rest}'
     .. ' .. (actor == "" and "" or "\\t@" .. quote(actor)) .. (reason == "" and "" or "\\t?" .. quote(reason))'
     .. ' .. (kept == "0" and "" or "\\t" .. kept) .. changes'
 
@@ -59,17 +59,25 @@ local function describe_run(row, now)
         or row.worker ~= run.worker then
         local text = ',' .. max(0, taken - started) .. ',' .. max(0, now - taken) .. ',' .. tonumber(row.attempt) .. ','
             .. json.quote(row.worker) .. ']' -- may throw
-        run = { taken = taken, now = now, started = started, attempt = row.attempt, worker = row.worker, text = text }
+        run = { taken = taken, now = now, started = started, attempt = row.attempt, worker = row.worker, text = text,
+            first = tonumber(started) }
     end
-    return run.text
+    return run
 end
 
 -- Adds to a payload, as JSON for the history, how the job went whose end the step is: ms until it was first taken, from then
--- until it was last taken, and since; attempt and worker. Nothing of one that no worker holds.
-function history_entries.add_job(kept, row, now)
-    if row.place ~= 'leased' or not (row.created and row.taken and row.attempt and row.worker) then return kept end
-    local waited = max(0, (row.started or row.taken) - row.created)
-    return (kept == '0' and '0=[' or kept .. '\t0=[') .. waited .. describe_run(row, now)
+-- until it was last taken, and since; attempt and worker. Nothing of one that no worker holds. `job`: its id, where it is
+-- written as the actor, too.
+function history_entries.add_job(kept, row, now, job)
+    if row.place ~= 'leased' or not (row.created and row.taken and row.attempt and row.worker) then
+        return job and '@"job ' .. job .. (kept == '0' and '"' or '"	' .. kept) or kept
+    end
+    local described = describe_run(row, now)
+    local waited = write(max(0, described.first - row.created))
+    if job then
+        return '@"job ' .. job .. (kept == '0' and '"	0=[' or '"	' .. kept .. '	0=[') .. waited .. described.text
+    end
+    return (kept == '0' and '0=[' or kept .. '	0=[') .. waited .. described.text
 end
 
 local function read_legend(program)

@@ -2,7 +2,7 @@
 -- Reads an instance into a context that the interpreter can step.
 local instances = {}
 
-local call, pcall_redis, unpack, sub, concat = redis.call, redis.pcall, unpack, string.sub, table.concat
+local call, pcall_redis, unpack, concat = redis.call, redis.pcall, unpack, table.concat
 
 local MAX_FIELDS = 4000 -- fields in one command: Lua's stack holds 8000 values
 
@@ -118,11 +118,14 @@ function instances.encode_data(root, id)
     for i = 1, #ordered do
         local field, value = ordered[i], row[i + 1]
         if value then
-            parts[count + 1], parts[count + 2] = field.quoted, field.plain and value or field.as_json(value)
+            parts[count + 1] = count == 0 and field.opening or field.quoted
+            parts[count + 2] = field.plain and value or field.as_json(value)
             count = count + 2
         end
     end
-    return compiled.def, '{' .. sub(concat(parts, '', 1, count), 2) .. '}'
+    if count == 0 then return compiled.def, '{}' end
+    parts[count + 1] = '}'
+    return compiled.def, concat(parts, '', 1, count + 1)
 end
 
 -- Makes a second context of the same, unchanged instance: for explanations after a failed step.

@@ -1,5 +1,5 @@
--- needs: arguments, batches, completion, job_batches, jobs, json, keys, payloads, pulse, queue_counters, replies
--- needs: time_limit, traces, values
+-- needs: arguments, batches, completion, fresh_leases, job_batches, jobs, json, keys, payloads, pulse, queue_counters
+-- needs: replies, time_limit, traces, values
 -- sb_complete: completes jobs and moves their instances by done.invoke.<id>, each pair at once, if the token still holds the
 -- job.
 -- KEYS:    1 root of the partition
@@ -20,16 +20,27 @@ local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'taken', 'gro
 local NO_RESULT = {} -- never written
 local pcall_redis = redis.pcall
 
+local held = { place = 'leased' } -- the job that is completed, overwritten for each: a new table for each costs more
+
 -- Reads what a completion needs of a job that the token holds; nil and why when it does not.
 local function read_held(root, job, token, batch)
     if batch and batch.ended[job] then return nil, 'gone' end
     local key = keys.job(root, job)
+    local lease, flat = fresh_leases.remove(root, job, token)
+    local seen = lease and pcall_redis('HMGET', key, 'token', 'invoke')
+    if seen and seen[1] == token and seen[2] then
+        held.key, held.queue, held.instance, held.invoke, held.created = key, flat[6], flat[10], seen[2], flat[8]
+        held.taken, held.worker, held.attempt, held.started = lease.taken, lease.worker, '1', nil
+        held.unique, held.group, held.batch = nil, nil, nil
+        return held
+    end
     local found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'unique', 'taken',
         'group', 'batch', 'created', 'started', 'attempt', 'worker')
     if found.err or found[2] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
-    return { place = 'leased', queue = found[1], instance = found[3], invoke = found[4] or nil,
-        unique = found[5] or nil, taken = found[6], group = found[7] or nil, batch = found[8] or nil, key = key,
-        created = found[9], started = found[10], attempt = found[11], worker = found[12] }
+    held.key, held.queue, held.instance, held.invoke = key, found[1], found[3], found[4] or nil
+    held.unique, held.group, held.batch = found[5] or nil, found[7] or nil, found[8] or nil
+    held.taken, held.created, held.started, held.attempt, held.worker = found[6], found[9], found[10], found[11], found[12]
+    return held
 end
 
 -- Deletes a job that ran for `ms`.
