@@ -52,6 +52,7 @@ def test_a_hundred_states_take_a_fraction_of_the_work_that_is_allowed(made: Outl
     assert len([id for id in parsed(svg) if id.startswith("state-")]) == 100
 
 
+@pytest.mark.hostile
 def test_the_largest_definition_is_drawn_whole() -> None:
     made = ring([f"s{n}" for n in range(500)], extra=4)
     svg = diagrams.draw(made, merged=False)

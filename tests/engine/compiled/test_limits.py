@@ -191,6 +191,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("fails", FAILURES.values(), ids=FAILURES)
 @pytest.mark.parametrize("kind", [Writer, charts.Writer])
 def test_generated_machines_agree_where_sources_cannot_be_loaded(pair, kind, fails):

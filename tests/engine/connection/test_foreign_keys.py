@@ -133,6 +133,7 @@ OWN = {"in": "zset", "h": "list", "flow": "hash", "log": "stream", "meta": "hash
        "queues": "set", "qs": "hash", "versions": "hash", "u": "string", "w": "string"}  # fmt: skip
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("place", KEYS)
 @for_each("call", CALLS)
 def test_a_call_that_meets_a_foreign_key_succeeds_without_it_or_changes_nothing(box, place, call):
