@@ -17,11 +17,9 @@ from dashboard.serving.checks import system_checks  # noqa: E402
 from dashboard.shared.concurrency_limits import Slots  # noqa: E402
 from machines.conf import conf  # noqa: E402
 
-from .live.routing import websocket_urlpatterns  # noqa: E402
 from .serving.admission import Admission  # noqa: E402
-from .serving.event_loop_views import EventLoopHandler  # noqa: E402
-from .serving.live_view import make_live_application  # noqa: E402
-from .serving.threaded_handler import ThreadedHandler  # noqa: E402
+from .serving.event_loop_views import EventLoopHandler, ThreadedHandler  # noqa: E402
+from .serving.live_view import make_live_application, websocket_urlpatterns  # noqa: E402
 
 # `manage.py` looks at the installation before every command; a bare uvicorn or daphne only comes by here.
 if refusals := system_checks.refusals():

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from django import forms
 from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -25,6 +26,8 @@ from dashboard.shared.counts import (
     find_elsewhere,
 )
 from dashboard.shared.errors.redis_outage import Panels
+from dashboard.shared.errors.statuses import MISTAKE
+from dashboard.shared.form_views import make_key
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.version_view import VersionView
 from machines.catalog.accepted_senders import line
@@ -38,6 +41,8 @@ from machines.engine import (
     Tally,
     errors,
 )
+from machines.instances.actions import propose_id
+from machines.instances.forms import REASON_LIMIT, PageForm, TypedForm
 from machines.integrations.attached import actions as mirrors
 from machines.people.actor import Actor
 from machines.people.permissions import Scope, allows, scope_of
@@ -45,8 +50,54 @@ from machines.retention import figures
 
 from .diagram import count_errors, draw_machine
 from .diagram_modes import MODES, CoverageFigures, ModeReadings, mode_of, read_coverage, read_rates
-from .forms import Creation
 from .instance_list import InstanceList, read_page
+
+
+class CreateForm(PageForm):
+    id = forms.CharField(max_length=200, required=False, strip=False)
+    reason = forms.CharField(max_length=REASON_LIMIT, required=False)
+    key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
+
+    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, auto_id="create-%s")
+
+
+class Creation:
+    """Combines the forms of a new instance. ``code``: the code of the last error."""
+
+    def __init__(self, view: VersionView, sent: Mapping[str, Any] | None = None) -> None:
+        self.view = view
+        self.form = CreateForm(sent)
+        self.data = TypedForm(view.outline.data, prefix="data", id_prefix="new", data=sent)
+        self.key = (sent.get("key") if sent else "") or propose_id() or make_key()
+        self.code = MISTAKE
+
+    def is_valid(self) -> bool:
+        # Both run, so that all errors are shown at once.
+        return all([self.form.is_valid(), self.data.is_valid()])
+
+    @property
+    def has_mistakes(self) -> bool:
+        return bool(self.form.errors or self.data.errors)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of ``Engine.create`` that were entered. Call it after ``is_valid()``."""
+        cleaned = self.form.cleaned_data
+        return {
+            "id": cleaned["id"] or None,
+            "data": self.data.values() or None,
+            "key": cleaned["key"] or None,
+            "reason": cleaned["reason"],
+        }
+
+    def blame(self, error: errors.SignalboxError) -> None:
+        """Add an error of the engine to its field. The key was not used: it stays valid."""
+        self.code = error.code
+        if isinstance(error, errors.BadPayload):
+            self.data.blame(error.field, error.message)
+        else:
+            self.form.add_error("id", error.message)
+
 
 log = logging.getLogger(__name__)
 

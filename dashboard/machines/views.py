@@ -44,9 +44,8 @@ from machines.retention import figures
 from . import instance_list as listings
 from .diagram import count_errors, draw_machine
 from .diagram_modes import MODES, ModeReadings, mode_of, read_coverage, read_rates
-from .forms import Creation
 from .instance_list import InstanceList
-from .presenters import InstanceTable, MachinePage, count_found, count_shown_errors, describe_tally, load_view
+from .presenters import Creation, InstanceTable, MachinePage, count_found, count_shown_errors, describe_tally, load_view
 
 MONTH = 30 * 86400  # seconds: a published version never changes
 

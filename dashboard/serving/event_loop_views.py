@@ -1,7 +1,7 @@
-"""Answers on the event loop, without a thread: health checks, static files, and refusals.
+"""The two handlers of the site: one thread for each request, and what is answered on the event loop without one.
 
-So these answers do not wait for a place among the requests that compute. They carry the headers that every answer of
-the site carries.
+The loop answers health checks, static files, and refusals. So these do not wait for a place among the requests that
+compute. They carry the headers that every answer of the site carries.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.core.handlers.exception import convert_exception_to_response
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.template.loader import render_to_string
@@ -42,6 +43,23 @@ class Refusal:
     code: str
     message: str
     retry_after: int = 0
+
+
+class ThreadedHandler(ASGIHandler):
+    """Runs Django's handler for each request in one thread.
+
+    Django's handler takes a middleware that cannot wait into the thread and out again, twice each: with ours some
+    fourteen changes of thread for a page, and while others compute each of them waits its turn for the interpreter.
+    Here the whole of the middleware, the view and its template are one change.
+    """
+
+    def load_middleware(self, is_async: bool = True) -> None:
+        """Load the chain that a WSGI server would run."""
+        super().load_middleware(is_async=False)
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        response: HttpResponseBase = await sync_to_async(self.get_response, thread_sensitive=True)(request)
+        return response
 
 
 class EventLoopHandler(ASGIHandler):

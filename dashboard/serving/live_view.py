@@ -15,6 +15,7 @@ from typing import Any
 from channels.auth import AuthMiddlewareStack
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest
+from django.urls import path
 
 from dashboard.live.sockets.admission import SameOrigin, SocketAdmission
 from dashboard.live.sockets.consumer import LiveConsumer
@@ -23,6 +24,7 @@ from dashboard.site.mount_point import live_path
 from .cookie_limits import SocketCookieLimits
 from .middleware.request_ids import SocketIds
 
+websocket_urlpatterns = [path("ws/live/", LiveConsumer.as_asgi())]  # of our own site
 Application = Callable[..., Awaitable[Any]]
 
 _served = False

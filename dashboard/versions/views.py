@@ -380,20 +380,12 @@ def draft_page(
         "machine": machine, "draft": draft, "check": check, "form": form, "mistake": mistake, **known,
         "requests": approval_queries.find_open().filter(machine=machine, action="publish", target=f"draft {id}"),
     }  # fmt: skip
-    if check and check.submission.definition is not None and draft.base is not None and draft.is_open:
-        context |= _compare(request, machine, draft, check.submission.definition, clean=not check.submission.errors)
+    found = check and check.submission
+    if found and found.definition is not None and not found.errors and draft.base is not None and draft.is_open:
+        old = presenters.read_side(actor, machine, str(draft.base))
+        new = Side(f"{DRAFT}{id}", f"draft {id}", found.definition, draft=id)
+        context |= presenters.describe(redacted_engine(request), old, new, machine, who=str(request.user.pk))
     return render_page(request, "signalbox/versions/draft.html", context, status=status)
-
-
-def _compare(
-    request: HttpRequest, machine: str, draft: Draft, definition: dict[str, Any], *, clean: bool
-) -> dict[str, Any]:
-    """Return what the draft changes; nothing for one with errors, which cannot be compared."""
-    if not clean:
-        return {}
-    old = presenters.read_side(Actor.of(request), machine, str(draft.base))
-    new = Side(f"{DRAFT}{draft.pk}", f"draft {draft.pk}", definition, draft=draft.pk)
-    return presenters.describe(redacted_engine(request), old, new, machine, who=str(request.user.pk))
 
 
 @answer_form("draft", "publish", "publish", target="id")

@@ -111,7 +111,7 @@ def test_probes_ask_addresses_that_the_site_has():
 
 
 def test_the_live_views_address_is_the_one_of_the_proxy():
-    from dashboard.live.routing import websocket_urlpatterns
+    from dashboard.serving.live_view import websocket_urlpatterns
 
     proxied = re.findall(r"location (/\S+) ", files.read("nginx/signalbox.conf"))
     assert [str(route.pattern) for route in websocket_urlpatterns] == ["ws/live/"]

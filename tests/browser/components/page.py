@@ -12,7 +12,7 @@ from dashboard.shared.counts import PLACES, Depth, Figures, StateCount
 from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times import TimeFields
-from dashboard.workers import presenters as workers
+from dashboard.workers import views as workers
 from machines import __version__
 from machines.engine import Job, Pause, QueueStats, Step, WorkerInfo
 from machines.engine.definitions import FieldOutline

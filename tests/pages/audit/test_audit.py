@@ -14,8 +14,8 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import AsyncClient
 
-from dashboard.audit.presenters import CHUNK
 from dashboard.audit.sentences import describe_attempt, list_choices
+from dashboard.audit.views import CHUNK
 from dashboard.models import Preferences
 from dashboard.shared.csv_export import escape_cell
 from machines.audit.entries import ACTIONS, NOT_WRITTEN, record

@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from dashboard.audit.presenters import make_row
+from dashboard.audit.views import make_row
 from dashboard.shared.addresses import ADDRESSES, find_address
 from machines.catalog import publishing
 from machines.models import AuditEntry, Machine

@@ -13,7 +13,7 @@ import pytest
 from django.contrib.staticfiles import finders
 from django.urls import get_resolver
 
-from dashboard.live.routing import websocket_urlpatterns
+from dashboard.serving.live_view import websocket_urlpatterns
 from tests.pages.table import ALL, EVERYONE, MACHINE, NOT_FOR_BROWSERS, TABLE, Entry
 from tests.security.people import BY_NAME, KINDS, PEOPLE, Kind, strongest
 from tests.security.world import World

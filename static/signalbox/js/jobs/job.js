@@ -1,11 +1,12 @@
 import { throttle } from "../shared/fetcher.js";
 import { connectPage, isResting } from "../live/indicator.js";
 import { isAsShown, putJob, shapeOf } from "./progress.js";
-import { refresh } from "../shared/regions.js";
+import { find, isTyped, refresh } from "../shared/regions.js";
 
 const { jobPage, page } = document.body.dataset;
 const gone = document.querySelector("[data-gone]");
-const again = throttle(() => refresh(typed() ? REGIONS : [...REGIONS, "side"], page), 500);
+// Keeps the actions while a reason is being typed. The engine refuses one that is no longer possible.
+const again = throttle(() => refresh(isTyped(find(document, "side")) ? REGIONS : [...REGIONS, "side"], page), 500);
 const REGIONS = ["head", "error", "timeline", "data", "output"];
 const OUTPUT = 2000; // ms between two looks at what the handler has said meanwhile
 let known = "";
@@ -22,8 +23,3 @@ connectPage().subscribe(`job:${jobPage}`, (value) => {
 setInterval(() => {
   if (!isResting() && gone.hidden && document.querySelector('.head [data-in="leased"]')) refresh(["output"], page);
 }, OUTPUT);
-
-// Keeps the actions while a reason is being typed. The engine refuses one that is no longer possible.
-function typed() {
-  return [...document.querySelectorAll('[data-region="side"] input')].some((input) => input.value !== input.defaultValue);
-}

@@ -4,7 +4,7 @@
 
 import { throttle } from "./fetcher.js";
 import { connectPage, isResting } from "../live/indicator.js";
-import { find, refresh } from "./regions.js";
+import { find, isTyped, refresh } from "./regions.js";
 
 const EVERY = 10_000; // ms
 const BUSY = 3000; // ms, while something is under way
@@ -28,6 +28,5 @@ function wait() {
 
 /** Whether something is being typed in the region, a menu is open there, or a form there was refused. */
 function isWritten(region) {
-  if (region?.querySelector(".more-actions[open], form .error")) return true;
-  return [...(region?.querySelectorAll("input, textarea") ?? [])].some((field) => field.value !== field.defaultValue);
+  return region?.querySelector(".more-actions[open], form .error") || isTyped(region);
 }

@@ -31,6 +31,11 @@ export function find(root, name) {
   return [...root.querySelectorAll("[data-region]")].find((element) => element.dataset.region === name);
 }
 
+/** Whether something is being typed in the region. */
+export function isTyped(region) {
+  return [...(region?.querySelectorAll("input, textarea") ?? [])].some((field) => field.value !== field.defaultValue);
+}
+
 /** Returns the open sheet (a popover) in `root`, if there is one. */
 export function openSheet(root = document) {
   return CSS.supports("selector(:popover-open)") ? root.querySelector(":popover-open") : null;
