@@ -19,11 +19,11 @@ from machines.engine import Engine, Rollout
 from machines.failures import digest as error_digest
 from machines.failures import duties as failures
 from machines.insight.ingestion import InsightDuty
-from machines.integrations.attached.duty import ReconcileDuty
+from machines.integrations.attached.reconcile import ReconcileDuty
 from machines.integrations.binding.outbox import OutboxSender
 from machines.integrations.binding.projection import Projection
 from machines.people import last_seen
-from machines.retention import tables
+from machines.retention import duty
 from machines.retention.duty import RetentionDuty
 from machines.schedules.declarations import Declarations
 from machines.statistics import writing
@@ -163,16 +163,16 @@ class CatalogUpdate:
 
 
 def _prune_tables() -> None:
-    tables.prune()
+    duty.prune()
     failures.prune()
 
 
 def _prune_measured() -> None:
-    age = tables.read_policy().table("statistics").age
+    age = duty.read_policy().table("statistics").age
     writing.prune(int(time.time() * 1000), *([] if age is None else [age // 1000]))
     last_seen.prune()
 
 
 def _prune_deliveries() -> None:
-    age = tables.read_policy().table("webhooks").age
+    age = duty.read_policy().table("webhooks").age
     prune(*([] if age is None else [timedelta(milliseconds=age)]))

@@ -36,8 +36,7 @@ from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, TooFast
 
-from .context import drawing, instance_url, instances_url, moment, screen, write_log_entry
-from .permissions import machine_of, may
+from .permissions import drawing, instance_url, instances_url, machine_of, may, moment, screen, write_log_entry
 
 PAGE = 50  # instances
 

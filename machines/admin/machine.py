@@ -13,8 +13,7 @@ from machines.catalog.publishing import find_unrecorded
 from machines.engine import SignalboxError
 
 from . import instances
-from .context import SCRIPTS, STYLES, drawing
-from .permissions import GroupGrants, ReadOnly, UserGrants, may, may_grant
+from .permissions import SCRIPTS, STYLES, GroupGrants, ReadOnly, UserGrants, drawing, may, may_grant
 
 
 @admin.register(Machine)

@@ -31,8 +31,7 @@ from machines.people import permissions
 from machines.people.actor import Actor
 from machines.people.models import LastSeen, Token
 
-from .context import SCRIPTS, STYLES, drawing
-from .permissions import ReadOnly
+from .permissions import SCRIPTS, STYLES, ReadOnly, drawing
 
 SHOWN = 48  # characters of a text in the list
 

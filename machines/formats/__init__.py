@@ -3,32 +3,130 @@
 ``load`` only reads; ``machines.engine.definitions.check`` tells whether the definition is valid. Whatever a format
 cannot express is reported as a finding, never lost silently.
 
-A new format is an entry in ``registry``.
+A new format is an entry in ``FORMATS`` and one in ``READERS`` or ``WRITERS``, or in both.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
 
+from machines.conf import extras
 from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.errors import DefinitionError
 
-from .registry import DIAGRAMS, FORMATS, READERS, SUFFIXES, WRITERS, Base, format_of_text, may_be_xstate
+from . import json, yaml
 from .text import decode
 
-__all__ = [
-    "DIAGRAMS",
-    "FORMATS",
-    "READERS",
-    "SUFFIXES",
-    "WRITERS",
-    "dump",
-    "format_of",
-    "guess",
-    "load",
-    "may_be_xstate",
-    "read",
-]
+Base = str | Path | None
+Reader = Callable[[str, Base], tuple[Any, list[Finding]]]
+Writer = Callable[[dict[str, Any]], tuple[str, list[Finding]]]
+# name: what people call it
+FORMATS = {
+    "json": "JSON",
+    "yaml": "YAML",
+    "scxml": "SCXML",
+    "xstate": "XState machine config",
+    "sm": "redis-state-machine template",
+    "mermaid": "Mermaid",
+    "dot": "DOT",
+}
+# Diagrams are read only on request. They are not searched for among the definitions of a folder.
+DIAGRAMS = ("mermaid",)
+# The first suffix that matches the file name applies.
+SUFFIXES = {
+    ".xstate.json": "xstate",
+    ".sm.json": "sm",
+    ".json": "json",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".scxml": "scxml",
+    ".sm": "sm",
+    **dict.fromkeys((".mmd", ".mermaid"), "mermaid"),
+    **dict.fromkeys((".dot", ".gv"), "dot"),
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx"), "xstate"),
+}
+LOOK = 100_000  # characters from the start: enough to meet a word that only one format has
+_XSTATE = re.compile(r'"queryLanguage"\s*:|"type"\s*:\s*"xstate\.|"predictableActionArguments"\s*:')
+# Guards that are objects, actions that are names, guards called as in version 4: errors in a definition of ours.
+_LIKE_XSTATE = re.compile(r'"guard"\s*:\s*\{|"(?:actions|entry|exit)"\s*:\s*\[?\s*(?:"|\{\s*"type")|"cond"\s*:')
+_SCRIPT = re.compile(r"\b(?:createMachine|Machine|setup)\s*\(")
+_MERMAID = re.compile(
+    r"(?:---\n.*?\n---\s*|%%[^\n]*\n\s*|```+\s*mermaid\s*)*stateDiagram(?:-v2)?[ \t]*(?:;|\r?\n|$)", re.DOTALL
+)
+_TEMPLATE = ("initial", "map", "current", "reason")
+
+
+def _load(module: str) -> Any:
+    """Import a module below this package when it is first needed. Raises DefinitionError with the extra to install."""
+    try:
+        return import_module(f".{module}", __package__)
+    except ModuleNotFoundError as error:
+        extra = extras.find_extra(error.name)
+        if extra is None:
+            raise
+        what = extras.explain(f"the format {module.rpartition('.')[2]}", extra, [error.name or ""])
+        raise DefinitionError([make_finding("SB137", "", what)]) from None
+
+
+def _reader(module: str) -> Reader:
+    def read(text: str, base: Base) -> tuple[Any, list[Finding]]:
+        try:
+            found = _load(module)
+        except DefinitionError as error:
+            return None, error.findings
+        return cast("tuple[Any, list[Finding]]", found.read(text, base))
+
+    return read
+
+
+def _writer(module: str) -> Writer:
+    return lambda definition: cast("tuple[str, list[Finding]]", _load(module).write(definition))
+
+
+READERS: dict[str, Reader] = {
+    "json": lambda text, base: json.read(text),
+    "yaml": lambda text, base: yaml.read(text),
+    "scxml": _reader("scxml"),
+    "xstate": _reader("xstate"),
+    "sm": _reader("sm"),
+    "mermaid": _reader("diagrams.definition"),
+}
+WRITERS: dict[str, Writer] = {
+    "json": json.write,
+    "yaml": yaml.write,
+    "scxml": _writer("scxml"),
+    "xstate": _writer("xstate"),
+    "mermaid": _writer("diagrams.mermaid"),
+    "dot": _writer("diagrams.dot"),
+}
+
+
+def format_of_text(text: str | bytes) -> str:
+    """Guess the format of a text.
+
+    JSON begins with a brace and XML with an angle bracket. Typical words show which kind of JSON it is.
+    """
+    start = text[:LOOK] if isinstance(text, str) else bytes(text[:LOOK]).decode("utf-8", "ignore")
+    start = start.lstrip("\ufeff \t\r\n")
+    if start.startswith("<"):
+        return "scxml"
+    if _MERMAID.match(start):
+        return "mermaid"
+    if not start.startswith(("{", "[")):
+        return "xstate" if _SCRIPT.search(start) else "yaml"
+    if _XSTATE.search(start):
+        return "xstate"
+    is_template = all(f'"{key}"' in start for key in _TEMPLATE) and '"states"' not in start
+    return "sm" if is_template else "json"
+
+
+def may_be_xstate(text: str | bytes) -> bool:
+    """Return whether JSON that is not a definition of ours could be an XState config."""
+    return bool(_LIKE_XSTATE.search(text if isinstance(text, str) else bytes(text).decode("utf-8", "ignore")))
 
 
 def load(text: str | bytes, format: str = "json", base: Base = None) -> dict[str, Any]:

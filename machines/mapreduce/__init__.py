@@ -15,18 +15,20 @@
 - ``store``: items in pages, which chunk they belong to, and where they are kept
 """
 
-from .functions import (
+from .run import (
     AlreadyStarted,
     FunctionError,
     MapFailed,
+    MapReduce,
     NotFinished,
+    Progress,
     ReduceFailed,
+    Run,
     RunFailed,
     UnregisteredFunction,
     mapper,
     reducer,
 )
-from .run import MapReduce, Progress, Run
 
 __all__ = [
     "AlreadyStarted",

@@ -15,8 +15,7 @@ from machines.connections import get_engine
 from machines.engine import Engine, arguments, errors
 from machines.worker import Job, handler
 
-from .functions import Functions, mappers, reducers
-from .run import MAX_CHUNKS
+from .run import MAX_CHUNKS, Functions, mappers, reducers
 from .store import CHUNK, RUN, Store, bounds, encode
 
 SMALL = 4 * 1024  # bytes of JSON: a result up to that stands in the run's data, too, for people to see

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import Permission
 
-from machines.admin.context import instance_url
+from machines.admin.permissions import instance_url
 from machines.audit.entries import record
 from machines.models import AuditEntry, Machine
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from machines.alarms.alarm import Alarm
 from machines.alarms.recording import merge_states, record
 from machines.models import AlarmEvent, AlarmState
-from machines.retention import tables
+from machines.retention import duty
 from machines.signals import alarm_ended, alarm_raised
 from tests.configuration import configure
 
@@ -137,7 +137,7 @@ def test_the_history_is_kept_for_ninety_days_or_as_the_setting_says(settings):
     record([dead()], now=NOW - timedelta(days=1))
     AlarmState.objects.all().delete()
     record([dead()], now=NOW - timedelta(days=1))
-    assert tables.prune()["alarms"] == 1
+    assert duty.prune()["alarms"] == 1
     configure(settings, RETAIN="alarms=1h")
-    assert tables.prune()["alarms"] == 1
+    assert duty.prune()["alarms"] == 1
     assert not AlarmEvent.objects.exists()

@@ -11,7 +11,7 @@ from django.db import connection
 from machines.engine import BadInput
 from machines.instances.archive.sql import DamagedBody, SqlArchive, find_month, make_partition
 from machines.models import ArchivedInstance, ArchiveTotal, AuditEntry
-from machines.retention import tables
+from machines.retention import duty
 from tests.configuration import configure
 
 from .conftest import at
@@ -107,14 +107,14 @@ def test_each_month_has_a_partition_where_the_database_has_partitions(record):
 def test_old_archives_go_by_age_and_number(record, settings):
     archive.write([record("a", "2025-01-31"), record("b", "2026-02-01"), record("c", "2026-02-20")])
     configure(settings, RETAIN="archive=30d")
-    tables.prune(at("2026-03-10"))
+    duty.prune(at("2026-03-10"))
     assert names(archive.search("parcel")) == ["c"]
     assert ArchiveTotal.objects.get().instances == 1
     if connection.vendor == "postgresql":
         assert partitions() == {"202602": 1}
     archive.write([record("d", "2026-03-01")])
     configure(settings, RETAIN="archive_most=1")
-    tables.prune(at("2026-03-10"))
+    duty.prune(at("2026-03-10"))
     assert names(archive.search("parcel")) == ["d"]
 
 
@@ -131,12 +131,12 @@ def test_the_audit_goes_by_age_and_number(settings):
         entry = AuditEntry(actor="ann", action="fire", outcome="done", at=moment)
         entry.save()
     configure(settings, RETAIN="audit_most=4")
-    assert tables.prune(at("2026-03-02"))["audit"] == 2
+    assert duty.prune(at("2026-03-02"))["audit"] == 2
     configure(settings, RETAIN="audit=1d")
-    assert tables.prune(at("2026-03-02") + 4)["audit"] == 2
+    assert duty.prune(at("2026-03-02") + 4)["audit"] == 2
     assert AuditEntry.objects.exclude(action="audit.seal").count() == 2
     configure(settings, RETAIN="")
-    assert tables.prune() == {"audit": 0, "statistics": 0, "webhooks": 0, "archive": 0, "alarms": 0}
+    assert duty.prune() == {"audit": 0, "statistics": 0, "webhooks": 0, "archive": 0, "alarms": 0}
 
 
 def test_the_machines_that_have_a_record_of_an_instance_are_found(record):

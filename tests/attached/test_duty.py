@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from machines.engine import EngineUnavailable
 from machines.integrations.attached import actions as mirrors
-from machines.integrations.attached import detach, duty
-from machines.integrations.attached.duty import ReconcileDuty
+from machines.integrations.attached import detach, reconcile
+from machines.integrations.attached.reconcile import ReconcileDuty
 from machines.models import AuditEntry, Reconciliation
 from machines.people.actor import Actor
 from tests.configuration import configure
@@ -73,7 +73,7 @@ def test_a_person_may_ask_and_the_setting_may_say_that_only_people_do(
 
 
 def test_one_worker_at_a_time_and_another_one_after_its_death(engine, mirrored, rows, monkeypatch):
-    monkeypatch.setattr(duty, "SPELL", 0.0)
+    monkeypatch.setattr(reconcile, "SPELL", 0.0)
     monkeypatch.setattr("machines.integrations.attached.reconcile.PAGE", 1)
     first, second = ReconcileDuty(engine), ReconcileDuty(engine)
     second._holder = "elsewhere:1"

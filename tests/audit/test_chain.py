@@ -20,7 +20,7 @@ from machines.audit import chain
 from machines.audit.entries import record
 from machines.engine import Engine
 from machines.models import AuditEntry, AuditHead
-from machines.retention import erasure, tables
+from machines.retention import duty, erasure
 from tests.cases import for_each
 from tests.configuration import configure
 from tests.engine.builders import machine
@@ -192,7 +192,7 @@ def test_entries_of_a_transaction_are_chained_when_it_commits(entries):
 def test_an_entry_whose_writer_was_killed_is_chained_later(entries):
     AuditEntry(actor="old", action="login", outcome="done").save()
     assert chain.verify({}).waiting == 1
-    tables.prune()
+    duty.prune()
     assert entries.get(actor="old").number == 6
     assert find() == []
 
@@ -221,7 +221,7 @@ def prune(settings) -> Callable[..., int]:
 
     def run(bound: str, hours: float = 2) -> int:
         configure(settings, RETAIN=bound)
-        return tables.prune(int((timezone.now() + timedelta(hours=hours)).timestamp() * 1000))["audit"]
+        return duty.prune(int((timezone.now() + timedelta(hours=hours)).timestamp() * 1000))["audit"]
 
     return run
 

@@ -8,7 +8,7 @@ import pytest
 
 from machines.engine.errors import BadInput
 from machines.mapreduce import FunctionError, MapReduce, UnregisteredFunction
-from machines.mapreduce.functions import Functions
+from machines.mapreduce.run import Functions
 from machines.mapreduce.store import CHUNK, RUN
 
 from .app import handlers

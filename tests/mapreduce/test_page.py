@@ -7,7 +7,7 @@ import re
 import pytest
 
 from machines.engine.errors import SignalboxError
-from machines.mapreduce import functions, run, store
+from machines.mapreduce import run, store
 from tests.docs.test_examples import ROOT, block
 
 from .builders import work_off
@@ -30,8 +30,8 @@ def test_every_error_and_limit_is_on_the_page():
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     classes = [
         found
-        for found in vars(functions).values()
-        if isinstance(found, type) and issubclass(found, SignalboxError) and found.__module__ == functions.__name__
+        for found in vars(run).values()
+        if isinstance(found, type) and issubclass(found, SignalboxError) and found.__module__ == run.__name__
     ]
     raised = {(found.__name__, found.code) for found in classes}
     assert set(re.findall(r"^\| `(\w+)` \| (SB\d+) \|", text, re.MULTILINE)) == raised

@@ -23,7 +23,7 @@ from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
-from machines.management import erasure, migrating, publishing, reconciliation, scenarios, transfers, versions
+from machines.management import migrating, publishing, reconciliation, scenarios, transfers, versions
 from machines.management.publishing import add_user_argument, find_actor, publish
 from machines.management.verbs import add_verb, add_verbs
 from machines.testing.scenarios import schema as scenario_schema
@@ -326,7 +326,7 @@ VERBS: Mapping[str, Verb] = {
     ),
     "erase": Verb(
         "erase one person's data everywhere, and search for the rest",
-        erasure.add_erase_arguments, erasure.erase_data,
+        transfers.add_erase_arguments, transfers.erase_data,
     ),
     "reconcile": Verb(
         "compare the rows of a bound model with the machine's instances, and mend",

@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 from .document import Finding, Scenario, ScenarioFile
-from .reader import read_text
-from .shape import schema
+from .reader import read_text, schema
 
 __all__ = ["Finding", "Scenario", "ScenarioFile", "read_text", "schema"]

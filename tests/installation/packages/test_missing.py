@@ -76,7 +76,7 @@ def test_a_format_reports_a_finding_that_names_the_extra(monkeypatch, missing, e
     def refuse(name: str, package: str) -> None:
         raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
 
-    monkeypatch.setattr(formats.registry, "import_module", refuse)
+    monkeypatch.setattr(formats, "import_module", refuse)
     definition, findings = formats.read("<scxml/>", "scxml")
     assert definition is None
     assert [finding.code for finding in findings] == ["SB137"]
@@ -98,7 +98,7 @@ def test_a_module_that_no_extra_brings_stays_an_error(monkeypatch):
     def refuse(name: str, package: str) -> None:
         raise ModuleNotFoundError("No module named 'nowhere'", name="nowhere")
 
-    monkeypatch.setattr(formats.registry, "import_module", refuse)
+    monkeypatch.setattr(formats, "import_module", refuse)
     with pytest.raises(ModuleNotFoundError, match="nowhere"):
         formats.read("<scxml/>", "scxml")
 
