@@ -9,9 +9,6 @@ class NotNow(SignalboxError):
     """A bulk cannot be run, paused, resumed or stopped in the state it is in."""
 
     code = "SB480"
-    shown = ("bulk", "state")
 
     def __init__(self, bulk: str, what: str, state: str) -> None:
-        self.bulk = bulk
-        self.state = state
-        super().__init__(f"bulk action {bulk} is {state}: cannot {what}")
+        super().__init__(f"bulk action {bulk} is {state}: cannot {what}", bulk=bulk, state=state)

@@ -73,11 +73,11 @@ class Overrun(OffloadError):
     """``seconds``: of processor time that it may take."""
 
     code = "SB716"
-    shown = ("seconds",)
 
     def __init__(self, seconds: float, what: str = "") -> None:
-        self.seconds = seconds
-        super().__init__(what or f"it takes more than {seconds:g} s of computing: make it smaller or simpler")
+        super().__init__(
+            what or f"it takes more than {seconds:g} s of computing: make it smaller or simpler", seconds=seconds
+        )
 
 
 def send(link: Connection, header: dict[str, Any], payload: bytes) -> None:

@@ -34,12 +34,13 @@ class Diverged(SignalboxError):
     """
 
     code = "SB460"
-    shown = ("machine", "version")
 
     def __init__(self, machine: str, version: int) -> None:
-        self.machine = machine
-        self.version = version
-        super().__init__(f"version {version} of {machine!r} is one definition in SQL and another one in Redis")
+        super().__init__(
+            f"version {version} of {machine!r} is one definition in SQL and another one in Redis",
+            machine=machine,
+            version=version,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,14 +54,13 @@ class Concealed(BadInput):
     """Instances were to be found, ordered or selected by a field whose values the person may not see."""
 
     code = "SB439"
-    shown = ("machine", "field")
 
     def __init__(self, machine: str, field: str) -> None:
-        self.machine = machine
-        self.field = field
         super().__init__(
             f"the field {field!r} of {machine!r} is sensitive: finding by it would tell its values; "
-            "that takes the right to reveal"
+            "that takes the right to reveal",
+            machine=machine,
+            field=field,
         )
 
 

@@ -41,11 +41,9 @@ class SecretUnreadable(SignalboxError):
     """``what``: whose secret it is. Nothing was done, and nothing was lost."""
 
     code = "SB451"
-    shown = ("what",)
 
     def __init__(self, what: str) -> None:
-        self.what = what
-        super().__init__(f"{what} {WORDS}; nothing was done")
+        super().__init__(f"{what} {WORDS}; nothing was done", what=what)
 
 
 def demand_readable(what: str, *values: object) -> None:

@@ -94,16 +94,21 @@ class SignalboxError(Exception):
     # Names of attributes that are facts of an error, beside those of the classes it is made of.
     shown: tuple[str, ...] = ()
 
-    def __init__(self, message: str, *, code: str | None = None) -> None:
+    def __init__(self, message: str, *, code: str | None = None, **facts: Any) -> None:
+        """Make an error. ``facts``: attributes that are facts of it."""
         super().__init__(message)
         self.message = message
+        self._facts = facts
+        vars(self).update(facts)
         if code is not None:
             self.code = code
 
     def facts(self) -> dict[str, Any]:
         """Return the error as plain JSON-able data, the same for API, socket and log."""
         names = (name for kind in reversed(type(self).__mro__) for name in vars(kind).get("shown", ()))
-        return {"code": self.code, "message": self.message} | {name: getattr(self, name) for name in names}
+        return (
+            {"code": self.code, "message": self.message} | {name: getattr(self, name) for name in names} | self._facts
+        )
 
 
 class EncryptionFailed(SignalboxError):

@@ -18,8 +18,6 @@ class BadFailureAction(BadInput):
     """``field``: the one that does not fit, "" for the action as a whole."""
 
     code = "SB448"
-    shown = ("field",)
 
     def __init__(self, message: str, field: str = "") -> None:
-        super().__init__(message)
-        self.field = field
+        super().__init__(message, field=field)

@@ -103,13 +103,12 @@ class UnregisteredFunction(BadInput):
 
 class AlreadyStarted(SignalboxError):
     code = "SB471"
-    shown = ("run",)
 
     def __init__(self, run: str, state: str) -> None:
-        self.run = run
         super().__init__(
             f"run {run} is {state}: it takes no more items (those of a call that was still adding when the run was "
-            f"started may or may not be part of it)"
+            f"started may or may not be part of it)",
+            run=run,
         )
 
 
@@ -117,29 +116,24 @@ class NotFinished(SignalboxError):
     """``done`` of ``total`` chunks are mapped."""
 
     code = "SB472"
-    shown = ("run", "done", "total")
 
     def __init__(self, run: str, state: str, done: int, total: int) -> None:
-        self.run = run
-        self.done = done
-        self.total = total
         hint = "; call map() first" if state == "collecting" else ""
-        super().__init__(f"run {run} is {state}: {done} of {total} chunks are mapped{hint}")
+        super().__init__(
+            f"run {run} is {state}: {done} of {total} chunks are mapped{hint}", run=run, done=done, total=total
+        )
 
 
 class RunFailed(SignalboxError):
     """``error`` and ``kind``: text and class of the last attempt's exception; ``chunk``: where, if it was a map."""
 
     code = "SB473"
-    shown = ("run", "error", "kind", "chunk")
 
     def __init__(self, run: str, error: str, kind: str = "", chunk: int | None = None) -> None:
-        self.run = run
-        self.error = error
-        self.kind = kind
-        self.chunk = chunk
         what = f"run {run} failed" if chunk is None else f"chunk {chunk} of run {run} failed"
-        super().__init__(f"{what}: {kind}: {error}" if kind else f"{what}: {error}")
+        super().__init__(
+            f"{what}: {kind}: {error}" if kind else f"{what}: {error}", run=run, error=error, kind=kind, chunk=chunk
+        )
 
 
 class MapFailed(RunFailed):

@@ -89,61 +89,52 @@ class ApprovalNeeded(NeedsApproval):
 
 class OwnRequest(SignalboxError):
     code = "SB436"
-    shown = ("approval",)
 
     def __init__(self, approval: int) -> None:
-        self.approval = approval
-        super().__init__(f"request {approval} is your own: another person has to decide it")
+        super().__init__(f"request {approval} is your own: another person has to decide it", approval=approval)
 
 
 class NotApprover(SignalboxError):
     """``group``: the one that the actor is not in; ``is_empty``: nor is anybody else."""
 
     code = "SB452"
-    shown = ("approval", "group")
 
     def __init__(self, approval: int, group: str, *, is_empty: bool = False) -> None:
-        self.approval = approval
-        self.group = group
         who = "nobody is one: add members, or withdraw it" if is_empty else "you are not one"
-        super().__init__(f"request {approval} is decided by members of the group {group}: {who}")
+        super().__init__(
+            f"request {approval} is decided by members of the group {group}: {who}", approval=approval, group=group
+        )
 
 
 class NotOpen(SignalboxError):
     """``state``: what became of it; ``why``: in words."""
 
     code = "SB437"
-    shown = ("approval", "state")
 
     def __init__(self, approval: int, state: str, why: str = "it is already decided") -> None:
-        self.approval = approval
-        self.state = state
-        super().__init__(f"request {approval} is {state}: {why}")
+        super().__init__(f"request {approval} is {state}: {why}", approval=approval, state=state)
 
 
 class NotMoved(SignalboxError):
     code = "SB705"
-    shown = ("job",)
 
     def __init__(self, job: str, why: str) -> None:
-        self.job = job
-        super().__init__(why)
+        super().__init__(why, job=job)
 
 
 class DraftConflict(SignalboxError):
     """``base``: the version that the draft was made from, None for a new machine; ``current``: the one there is now."""
 
     code = "SB640"
-    shown = ("draft", "machine", "base", "current")
 
     def __init__(self, draft: int, machine: str, base: int | None, current: int | None) -> None:
-        self.draft = draft
-        self.machine = machine
-        self.base = base
-        self.current = current
         super().__init__(
             f"draft {draft} of {machine!r} is based on {_name_version(base)}, and {_name_version(current)} is current:"
-            " look at what changed and rebase the draft; nothing was published"
+            " look at what changed and rebase the draft; nothing was published",
+            draft=draft,
+            machine=machine,
+            base=base,
+            current=current,
         )
 
 
@@ -151,26 +142,24 @@ class DraftClosed(SignalboxError):
     """``state``: what became of it."""
 
     code = "SB641"
-    shown = ("draft", "state")
 
     def __init__(self, draft: int, state: str) -> None:
-        self.draft = draft
-        self.state = state
-        super().__init__(f"draft {draft} is {state}: save a new one")
+        super().__init__(f"draft {draft} is {state}: save a new one", draft=draft, state=state)
 
 
 class DraftChanged(SignalboxError):
     """``expected``, ``actual``: revisions of the draft, or None where its text was looked at for an approval."""
 
     code = "SB642"
-    shown = ("draft", "expected", "actual")
 
     def __init__(self, draft: int, *, expected: int | None = None, actual: int | None = None) -> None:
-        self.draft = draft
-        self.expected = expected
-        self.actual = actual
         seen = "not the text that was to be approved" if expected is None else f"at revision {actual}, not {expected}"
-        super().__init__(f"draft {draft} is {seen}: it changed meanwhile, and nothing was done. Look at it again")
+        super().__init__(
+            f"draft {draft} is {seen}: it changed meanwhile, and nothing was done. Look at it again",
+            draft=draft,
+            expected=expected,
+            actual=actual,
+        )
 
 
 class SecondNeeded(SignalboxError):
@@ -180,15 +169,12 @@ class SecondNeeded(SignalboxError):
     code = "SB644"
 
     def __init__(self, machine: str, operation: str, rule: Rule, hint: str) -> None:
-        self.machine = machine
-        self.operation = operation
-        self.rule = rule
         super().__init__(
-            f"{operation} of {machine!r} needs the approval of a second person, by {rule}: {hint}; nothing was changed"
+            f"{operation} of {machine!r} needs the approval of a second person, by {rule}: {hint}; nothing was changed",
+            machine=machine,
+            operation=operation,
+            rule=str(rule),
         )
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"machine": self.machine, "operation": self.operation, "rule": str(self.rule)}
 
 
 class DraftNeeded(SecondNeeded):
@@ -201,34 +187,30 @@ class PlanInUse(SignalboxError):
     """``bulk``: the bulk action that moves instances by it."""
 
     code = "SB645"
-    shown = ("plan", "bulk")
 
     def __init__(self, plan: int, bulk: str, word: str) -> None:
-        self.plan = plan
-        self.bulk = bulk
-        super().__init__(f"plan {plan} {word} by bulk action {bulk}: look at it there, or store the plan again")
+        super().__init__(
+            f"plan {plan} {word} by bulk action {bulk}: look at it there, or store the plan again", plan=plan, bulk=bulk
+        )
 
 
 class NotMigrated(SignalboxError):
     code = "SB646"
-    shown = ("plan",)
 
     def __init__(self, plan: int) -> None:
-        self.plan = plan
-        super().__init__(f"plan {plan} has moved no instances: there is nothing to move back")
+        super().__init__(f"plan {plan} has moved no instances: there is nothing to move back", plan=plan)
 
 
 class SystemMachine(BadInput):
     """Nothing was done."""
 
     code = "SB449"
-    shown = ("machine",)
 
     def __init__(self, machine: str) -> None:
-        self.machine = machine
         super().__init__(
             f"{machine} is a machine of the product: its instances take no events, repairs, creation or deletion by"
-            " hand; use the page or the operation for what they are (bulk actions, schedules, runs)"
+            " hand; use the page or the operation for what they are (bulk actions, schedules, runs)",
+            machine=machine,
         )
 
 
@@ -237,13 +219,11 @@ class TooFast(SignalboxError):
     ``retry_after``: seconds until one more is allowed."""
 
     code = "SB711"
-    shown = ("rate", "by", "retry_after")
 
     def __init__(self, rate: str, by: str, retry_after: float) -> None:
-        self.rate = rate
-        self.by = by
-        self.retry_after = retry_after
-        super().__init__(f"rate limit of {rate} per {by} exceeded; nothing was done")
+        super().__init__(
+            f"rate limit of {rate} per {by} exceeded; nothing was done", rate=rate, by=by, retry_after=retry_after
+        )
 
 
 class GuessedTooOften(TooFast):
@@ -267,13 +247,14 @@ class SignInNeeded(SignalboxError):
     """Nothing was done. ``minutes``: how old a sign-in may be for this action."""
 
     code = "SB664"
-    shown = ("action", "minutes")
 
     def __init__(self, action: str, minutes: int, *, token: bool) -> None:
-        self.action = action
-        self.minutes = minutes
         way = "a person has to do it on a page" if token else "log in again and repeat it"
-        super().__init__(f"{action} needs a login within the last {minutes} minutes: {way}; nothing was done")
+        super().__init__(
+            f"{action} needs a login within the last {minutes} minutes: {way}; nothing was done",
+            action=action,
+            minutes=minutes,
+        )
 
 
 class TokenNeeded(SignalboxError):

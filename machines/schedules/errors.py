@@ -51,14 +51,11 @@ class DeclaredSchedule(SignalboxError):
     code = "SB652"
 
     def __init__(self, name: str, source: str, verb: str) -> None:
-        self.name = name
-        self.source = source
         super().__init__(
-            f"the schedule {name!r} is declared in {source}: {verb} it there; here it can be paused, resumed and run"
+            f"the schedule {name!r} is declared in {source}: {verb} it there; here it can be paused, resumed and run",
+            schedule=name,
+            source=source,
         )
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"schedule": self.name, "source": self.source}
 
 
 class AuthorLost(SignalboxError):
@@ -67,12 +64,11 @@ class AuthorLost(SignalboxError):
     code = "SB654"
 
     def __init__(self, name: str, why: str) -> None:
-        self.name = name
-        self.why = why
-        super().__init__(f"the schedule {name!r} does not run, because {why}: take it over, and it runs in your name")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"schedule": self.name, "why": self.why}
+        super().__init__(
+            f"the schedule {name!r} does not run, because {why}: take it over, and it runs in your name",
+            schedule=name,
+            why=why,
+        )
 
 
 class BackfillRefused(BadInput):

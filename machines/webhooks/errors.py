@@ -8,11 +8,8 @@ from machines.engine import BadInput, LookupFailed
 class BadReceiver(BadInput):
     """``field``: the one that does not fit."""
 
-    shown = ("field",)
-
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
+        super().__init__(message, field=field)
 
 
 class BadWebhook(BadReceiver):

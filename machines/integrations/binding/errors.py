@@ -25,24 +25,22 @@ class MirrorReadOnly(BadInput):
     ``field``: such as ``shop.Order.status``."""
 
     code = "SB490"
-    shown = ("field",)
 
     def __init__(self, field: str, attempt: str, *, column: str = "the state", hint: str = "") -> None:
-        self.field = field
         fire = f"fire an event: row.{field.rpartition('.')[2]}.fire('<event>')"
-        super().__init__(f"{field} shows the state of a machine, and {column} cannot be {attempt}; {hint or fire}")
+        super().__init__(
+            f"{field} shows the state of a machine, and {column} cannot be {attempt}; {hint or fire}", field=field
+        )
 
 
 class NotSaved(BadInput):
     """The row is not in the database, so it has no instance. ``field``: ``shop.Order.status``."""
 
     code = "SB491"
-    shown = ("field",)
 
     def __init__(self, field: str) -> None:
-        self.field = field
         super().__init__(
-            f"this row of {field.rpartition('.')[0]} is not saved: save it first, then its instance exists"
+            f"this row of {field.rpartition('.')[0]} is not saved: save it first, then its instance exists", field=field
         )
 
 
@@ -50,14 +48,13 @@ class ColumnGone(BadInput):
     """A field follows a column that its model does not have. Nothing was sent. ``field``: ``shop.Order.status``."""
 
     code = "SB496"
-    shown = ("field",)
 
     def __init__(self, field: str, column: str, known: Iterable[str]) -> None:
-        self.field = field
         model = field.rpartition(".")[0]
         super().__init__(
             f"{field} follows {column!r}, which {model} does not have: correct follows=, or bring the column back;"
-            f" it has {', '.join(known)}"
+            f" it has {', '.join(known)}",
+            field=field,
         )
 
 
