@@ -48,10 +48,7 @@ def is_alive(row: WorkerInfo, now: float | None = None) -> bool:
 
 
 def raise_worker_alarms(
-    depths: Sequence[Depth],
-    workers: Iterable[WorkerInfo],
-    overdue: Mapping[str, int],
-    oldest: Mapping[str, int],
+    depths: Sequence[Depth], workers: Iterable[WorkerInfo], overdue: Mapping[str, int], oldest: Mapping[str, int]
 ) -> Iterator[Alarm]:
     """Yield the alarms. ``overdue``: machine -> overdue timers; ``oldest``: ``machine/queue`` -> ms since when its
     first ready job waits."""

@@ -90,11 +90,7 @@ def prepare(definition: object | CompiledDefinition) -> Publication:
 
 
 def write(
-    compiled: CompiledDefinition,
-    *,
-    user: AbstractBaseUser | None = None,
-    notes: str = "",
-    rollout: float | None = None,
+    compiled: CompiledDefinition, *, user: AbstractBaseUser | None = None, notes: str = "", rollout: float | None = None
 ) -> MachineVersion:
     """Publish one machine of a Publication, without those it brings along. ``rollout``: per cent of new instances that
     get the version. Raises Diverged, EngineUnavailable."""

@@ -16,7 +16,7 @@ _TOKEN = re.compile(
     r"""(?P<text>"(?:[^"\\\x00-\x1f]|\\.)*"?)"""  # the end is optional, so that a missing quote is not retried often
     r"|(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>:)|(?P<comma>,)"
     r"|(?P<constant>-?\b(?:NaN|Infinity)\b)"
-    r"|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)",
+    r"|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
 )
 _HINTS = {
     "Expecting property name enclosed in double quotes": "keys stand in double quotes; no comma after the last one",

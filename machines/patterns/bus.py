@@ -303,11 +303,7 @@ class Stream(Pattern):
         return bool(reply[1])
 
     def _read(self, group: str, reader: str, count: int, idle: float) -> list[Any]:
-        words: list[Arg] = [
-            _name(group),
-            _name(reader, "a reader"),
-            base.check_whole(count, "count", 1, MAX_COUNT),
-        ]
+        words: list[Arg] = [_name(group), _name(reader, "a reader"), base.check_whole(count, "count", 1, MAX_COUNT)]
         words += [
             base.check_seconds(idle, "idle", most=MAX_IDLE),
             self._cursors.get(group, ""),

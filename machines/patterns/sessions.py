@@ -95,10 +95,7 @@ class Sessions(Pattern):
         self._most = base.check_whole(most, "most", 1, MAX_EACH)
         self._partitions = base.check_whole(partitions, "partitions", 1, MAX_PARTITIONS)
         self._roots = [self._keys.session(name, part).root for part in range(partitions)]
-        self._slides, self._drops = (
-            int(base.check_flag(sliding, "sliding")),
-            int(base.check_flag(drop, "drop")),
-        )
+        self._slides, self._drops = (int(base.check_flag(sliding, "sliding")), int(base.check_flag(drop, "drop")))
 
     def create(
         self, subject: str, state: Mapping[str, Any] | None = None, *, ttl: float | None = None, now: int | None = None

@@ -40,11 +40,7 @@ from machines.webhooks.models import Delivery
 log = logging.getLogger(__name__)
 
 AT_ONCE = 2000  # rows of one statement: a transaction, and its locks, stay short
-MODELS: dict[str, type[Model]] = {
-    "statistics": Measurement,
-    "webhooks": Delivery,
-    "alarms": AlarmEvent,
-}
+MODELS: dict[str, type[Model]] = {"statistics": Measurement, "webhooks": Delivery, "alarms": AlarmEvent}
 SEAL_PAUSE = 3_600_000  # ms between two seals, while fewer rows than AT_ONCE are due
 ALARMS_AGE = 90 * 86_400_000
 """ms: the age of the history of alarms where the setting does not say otherwise."""

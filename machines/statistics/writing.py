@@ -283,14 +283,7 @@ class BufferFlush:
 
     EVERY = 5.0  # seconds
 
-    def __init__(
-        self,
-        make: Make,
-        write: Callable[[Batch], object],
-        *,
-        message: str,
-        gather: float = 0.0,
-    ) -> None:
+    def __init__(self, make: Make, write: Callable[[Batch], object], *, message: str, gather: float = 0.0) -> None:
         self._make = make
         self._write = write
         self._gather = gather

@@ -31,12 +31,7 @@ class HelperProcess:
     read in time is dropped."""
 
     def __init__(
-        self,
-        url: str,
-        prefix: str,
-        in_flight: InFlightJobs,
-        limit: float,
-        clock: Callable[[], float] = time.monotonic,
+        self, url: str, prefix: str, in_flight: InFlightJobs, limit: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Prepare the helper. ``url``: of Redis; ``limit``: seconds for which a silent worker's leases are renewed.
         Without either there is no helper."""

@@ -151,14 +151,7 @@ def _details(group: Element, lines: list[Line], x: float, y: float) -> None:
         baseline = y + place * labels.SMALL_LINE + labels.SMALL - 1
         if line.mark:
             draw_sign(group, line.mark, x, baseline - 3.2)
-        text(
-            group,
-            line.text,
-            x + labels.marks_width(line),
-            baseline,
-            class_=line.kind,
-            font_size=labels.SMALL,
-        )
+        text(group, line.text, x + labels.marks_width(line), baseline, class_=line.kind, font_size=labels.SMALL)
 
 
 def _tray(box: Box) -> str:

@@ -253,8 +253,7 @@ def _insert(records: Sequence[ArchivedRecord]) -> list[ArchivedRecord]:
     """Insert those that are not there; return them. Only one worker at a time lets go, so nobody else inserts."""
     there = set(
         ArchivedInstance.objects.filter(
-            machine__in={record.machine for record in records},
-            instance__in=[record.instance for record in records],
+            machine__in={record.machine for record in records}, instance__in=[record.instance for record in records]
         ).values_list("machine", "instance", "finished")
     )
     fresh = [record for record in records if (record.machine, record.instance, record.finished) not in there]

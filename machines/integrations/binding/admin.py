@@ -28,13 +28,7 @@ from machines.approvals import actions as approvals
 from machines.catalog.queries import find_version
 from machines.connections import get_engine
 from machines.diagrams import EventWords
-from machines.engine import (
-    BadPayload,
-    EngineUnavailable,
-    Instance,
-    LookupFailed,
-    SignalboxError,
-)
+from machines.engine import BadPayload, EngineUnavailable, Instance, LookupFailed, SignalboxError
 from machines.instances import actions as instances
 from machines.instances.event_forms import EventAction, EventForm, fill_event_form, list_event_actions
 from machines.instances.queries import redactor_of

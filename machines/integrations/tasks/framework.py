@@ -12,13 +12,7 @@ try:
     from django.tasks.backends.base import BaseTaskBackend
     from django.tasks.base import Task, TaskContext, TaskError, TaskResult, TaskResultStatus
     from django.tasks.exceptions import InvalidTask, InvalidTaskBackend, TaskResultDoesNotExist
-    from django.tasks.signals import (
-        log_task_finished,
-        log_task_started,
-        task_enqueued,
-        task_finished,
-        task_started,
-    )
+    from django.tasks.signals import log_task_finished, log_task_started, task_enqueued, task_finished, task_started
     from django.utils.json import normalize_json
 
     PACKAGE = "django.tasks"
@@ -32,13 +26,7 @@ except ModuleNotFoundError as error:
     from django_tasks.exceptions import InvalidTaskBackendError as InvalidTaskBackend
     from django_tasks.exceptions import InvalidTaskError as InvalidTask
     from django_tasks.exceptions import TaskResultDoesNotExist
-    from django_tasks.signals import (
-        log_task_finished,
-        log_task_started,
-        task_enqueued,
-        task_finished,
-        task_started,
-    )
+    from django_tasks.signals import log_task_finished, log_task_started, task_enqueued, task_finished, task_started
     from django_tasks.utils import normalize_json
 
     PACKAGE = "django_tasks"

@@ -41,11 +41,7 @@ FIELDS = {
 }  # fmt: skip
 REQUIRED = ("task", "args", "kwargs", "backend", "enqueued_at")
 RECORD = {"queue": str, "started": int, "taken": int, "finished": int, "workers": list, "errors": list}
-STATUSES = {
-    "leased": TaskResultStatus.RUNNING,
-    "dead": TaskResultStatus.FAILED,
-    "handled": TaskResultStatus.FAILED,
-}
+STATUSES = {"leased": TaskResultStatus.RUNNING, "dead": TaskResultStatus.FAILED, "handled": TaskResultStatus.FAILED}
 """By the place of a job; in any other it is READY."""
 ENDED_BY_WORKER = {"lost": "machines.engine.errors.LeaseLost", "timeout": "machines.worker.job.Timeout"}
 FindTask = Callable[[str, str], Task]
