@@ -94,7 +94,8 @@ from .event_words import EventWords
 from .groups import GROUP, group_by_prefix
 from .layout.levels import LayoutFailed
 from .layout.state_tree import effective, foldable, top_level
-from .part_names import active, edge_id, fold_id, index, list_changed_parts, queue_id, state_id
+from .part_index import active, index, list_changed_parts
+from .part_names import edge_id, fold_id, queue_id, state_id
 from .svg.drawing import DRAWING, draw, lit, standalone
 
 __all__ = [

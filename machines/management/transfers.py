@@ -1,4 +1,5 @@
-"""``machine export NAME FILE``, ``machine import FILE``, ``machine repartition NAME``: long commands with progress."""
+"""``machine export NAME FILE``, ``machine import FILE``, ``machine repartition NAME``: long commands with progress;
+and ``machine erase``."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ longer: see ``guardian``.
 from .cluster import Cluster
 from .folder import FolderInUse, ServerError, ServerFailed
 from .guarded import Guarded
-from .node import Node
-from .server import Server
+from .server import Node, Server
 
 __all__ = ["Cluster", "FolderInUse", "Guarded", "Node", "Server", "ServerError", "ServerFailed"]

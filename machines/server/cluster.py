@@ -25,7 +25,7 @@ from typing import Any, Self
 import redis
 
 from .folder import Lock, ServerFailed, find_program
-from .node import HOST, READY_WITHIN, Node
+from .server import HOST, READY_WITHIN, Node
 
 SLOTS = 16384
 SETTLED_WITHIN = 90.0  # seconds: a busy machine takes its time to elect

@@ -1,23 +1,59 @@
-"""One supervised server, from start to end."""
+"""Supervised servers, from start to end: one by itself, and one of a cluster."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
 from .folder import Lock, ServerFailed, Socket, find_program, read_last_words
 from .guarded import Guarded
 
 READY_WITHIN = 60.0  # seconds; a large append-only file takes its time to load
+CALL_TIMEOUT = 5.0  # seconds
+HOST = "127.0.0.1"
 
 
-class Server:
+class ServerProcess:
+    """The process of a server, with its data in ``folder``; ``log`` is what it writes."""
+
+    folder: Path
+    log_name = "log"
+    process: Guarded | None = None
+
+    @property
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def log(self) -> Path:
+        return self.folder / self.log_name
+
+    def last_words(self) -> str:
+        """Return the end of the server's log."""
+        return read_last_words(self.log)
+
+    def launch(self, command: list[str], *, keep: Sequence[int], grace: float, flags: int = os.O_APPEND) -> Guarded:
+        """Start the command; what it writes goes into the log, which is opened with ``flags``."""
+        descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | flags, 0o600)
+        try:
+            return Guarded(command, keep=keep, output=descriptor, cwd=self.folder, grace=grace)
+        finally:
+            os.close(descriptor)
+
+
+class Server(ServerProcess):
     """A server of this process' own, with its data in ``folder``.
 
     It listens on a Unix socket only, which no other user can open; it keeps an append-only file, so a later start
@@ -25,12 +61,13 @@ class Server:
     ``ServerFailed``. ``stop`` shuts it down in order: SIGTERM is what the server takes for SHUTDOWN.
     """
 
+    log_name = "valkey.log"
+
     def __init__(self, folder: Path, *, program: str | Path | None = None, persistent: bool = True) -> None:
         self.folder = Path(folder).absolute()
         self.program = program
         self.persistent = persistent
         self.url = ""
-        self._guarded: Guarded | None = None
         self._lock: Lock
         self._place: Socket
         self._open = contextlib.ExitStack()
@@ -62,36 +99,20 @@ class Server:
         self._open.close()
         self.url = ""
 
-    @property
-    def log(self) -> Path:
-        return self.folder / "valkey.log"
-
-    @property
-    def running(self) -> bool:
-        return self._guarded is not None and self._guarded.poll() is None
-
-    def last_words(self) -> str:
-        """Return the end of the server's log."""
-        return read_last_words(self.log)
-
     def _launch(self, within: float) -> None:
         command = [str(find_program(self.program)), *self._options()]
-        descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
-        try:
-            guarded = Guarded(command, keep=[self._lock.descriptor], output=descriptor, cwd=self.folder)
-        finally:
-            os.close(descriptor)
+        guarded = self.launch(command, keep=[self._lock.descriptor], grace=10, flags=os.O_TRUNC | os.O_APPEND)
         try:
             self._wait(guarded, within)
         except BaseException:
             guarded.stop()
             raise
-        self._guarded = guarded
+        self.process = guarded
 
     def _end(self) -> None:
-        guarded, self._guarded = self._guarded, None
-        if guarded:
-            guarded.stop()
+        process, self.process = self.process, None
+        if process is not None:
+            process.stop()
 
     def _options(self) -> list[str]:
         options = {
@@ -139,3 +160,124 @@ def answers(path: Path) -> bool:
             return channel.recv(64).startswith(b"+PONG")
     except OSError:
         return False
+
+
+class Node(ServerProcess):
+    """A server in cluster mode on ``port``, with its data and its view of the cluster in ``folder``.
+
+    ``bus`` is the port on which the nodes talk to each other; ``options`` are settings of the server; ``keep`` are
+    descriptors that it inherits. A node that was stopped or killed comes back with ``start``: same port, same folder.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        port: int,
+        bus: int,
+        *,
+        password: str = "",
+        program: str | Path | None = None,
+        options: dict[str, str] | None = None,
+        keep: tuple[int, ...] = (),
+    ) -> None:
+        self.folder = folder
+        self.port = port
+        self.bus = bus
+        self.password = password
+        self.program = program
+        self.options = options or {}
+        self.keep = keep
+
+    def __repr__(self) -> str:
+        return f"<Node {self.address}>"
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The address of this node alone."""
+        return f"redis://{f':{self.password}@' if self.password else ''}{self.address}"
+
+    def client(self) -> redis.Redis:
+        """Return a client of this node, which answers in text. Close it, or use it in a ``with``."""
+        return redis.Redis(
+            host=HOST,
+            port=self.port,
+            password=self.password or None,
+            decode_responses=True,
+            socket_timeout=CALL_TIMEOUT,
+            socket_connect_timeout=CALL_TIMEOUT,
+            retry=Retry(NoBackoff(), 0),
+        )
+
+    def start(self) -> None:
+        """Start the server; ``wait`` returns when it answers."""
+        self.stop()
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        command = [str(find_program(self.program)), str(self._write_options())]
+        self.process = self.launch(command, keep=self.keep, grace=3)
+
+    def wait(self, within: float = READY_WITHIN) -> None:
+        """Return when the node answers. Raises ServerFailed."""
+        deadline = time.monotonic() + within
+        while not self.answers():
+            if not self.running:
+                raise ServerFailed(f"the node {self.address} ended at once", self.last_words())
+            if time.monotonic() > deadline:
+                raise ServerFailed(f"the node {self.address} did not answer in {within:g} seconds", self.last_words())
+            time.sleep(0.02)
+
+    def answers(self) -> bool:
+        """Tell whether it takes calls. One that still loads its data does not."""
+        try:
+            with self.client() as client:
+                return bool(client.ping())
+        except (redis.RedisError, OSError):
+            return False
+
+    def revive(self) -> None:
+        """Start it again, and return when it answers."""
+        self.start()
+        self.wait()
+
+    def ask_to_stop(self) -> None:
+        """Tell it to end, and do not wait."""
+        if self.process is not None:
+            self.process.ask()
+
+    def stop(self) -> None:
+        """End it in order. Safe to call twice."""
+        process, self.process = self.process, None
+        if process is not None:
+            process.stop()
+
+    def kill(self) -> None:
+        """End it with SIGKILL, as a crash does."""
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL)
+        self.stop()
+
+    def _write_options(self) -> Path:
+        """Write the settings to a file that no other user can read, since the list of processes shows a command."""
+        options = {
+            "port": str(self.port),
+            "bind": HOST,
+            "cluster-enabled": "yes",
+            "cluster-port": str(self.bus),
+            "dir": f'"{self.folder}"',
+            "pidfile": f'"{self.folder / "pid"}"',
+            "save": '""',
+            "maxmemory-policy": "noeviction",
+            "hash-max-listpack-value": "512",  # bytes: a text of 100 in an instance takes 272 bytes, not 504
+            "daemonize": "no",
+            "shutdown-timeout": "1",  # seconds: all nodes end together, nobody is left to copy to
+        }
+        if self.password:
+            options |= {"requirepass": self.password, "masterauth": self.password}
+        lines = "".join(f"{name} {value}\n" for name, value in (options | self.options).items())
+        path = self.folder / "node.conf"
+        path.touch(mode=0o600)
+        path.write_text(lines, encoding="utf-8")
+        return path

@@ -13,7 +13,7 @@ from typing import Any
 from machines.engine import Engine, LeaseLost, SignalboxError
 from machines.engine import Job as TakenJob
 from machines.engine.storage import Storage
-from machines.worker.execution.bundles import read_outcomes
+from machines.worker.execution.in_flight import read_outcomes
 from machines.worker.failure import format_error, format_trace, list_bases
 from machines.worker.job import HandBack, Job
 from machines.worker.registry import ForeignJob, Handler, Registry, discover, handlers

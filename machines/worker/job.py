@@ -13,7 +13,7 @@ from machines.engine import errors
 from machines.engine.instances.encryption import holds_ciphertext
 
 if TYPE_CHECKING:
-    from .execution.bundles import Bundle
+    from .execution.in_flight import Bundle
 
 # One for all jobs: each holds it for a few instructions, and a lock of its own for each costs more.
 _guard = threading.Lock()

@@ -17,11 +17,10 @@ from .duties.due_work import DueWork, DueWorkLoop, TimerWaiter
 from .duties.exclusive_duties import Duty, Periodic
 from .duties.expired_leases import LeaseRecovery
 from .duties.partition_shares import PartitionShares
-from .execution.completer import Completer, Counters, OnFailure, ignore_failure
+from .execution.completer import Completer, Counters, OnFailure, ProgressReporter, ignore_failure
 from .execution.executor import STOPPED, Executor
 from .execution.in_flight import InFlightJobs
 from .execution.output import OutputKeeper
-from .execution.progress_reporter import ProgressReporter
 from .helper_process import HelperProcess
 from .intake.bell_listener import BellListener
 from .intake.fetcher import Fetcher, QueueWaiter

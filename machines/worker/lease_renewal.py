@@ -15,9 +15,8 @@ from typing import Any
 from machines.engine import Engine, WorkerInfo, errors
 from machines.engine.jobs.records import describe_lacking
 
-from .execution.bundles import Unit
 from .execution.completer import Counters
-from .execution.in_flight import InFlightJobs
+from .execution.in_flight import InFlightJobs, Unit
 from .intake.served_queues import ServedQueues
 from .job import Job
 

@@ -4,9 +4,8 @@ See ``docs/attach.md``. ``machines.fields`` is the other direction, where the ma
 """
 
 from .attaching import attach, detach
-from .columns import NotAttachable
 from .libraries.transitions import follow
 from .recording import acting_as
-from .registry import Attachment
+from .registry import Attachment, NotAttachable
 
 __all__ = ["Attachment", "NotAttachable", "acting_as", "attach", "detach", "follow"]

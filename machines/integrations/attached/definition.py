@@ -13,9 +13,8 @@ from typing import Any
 from machines.catalog import publishing
 from machines.engine import Engine
 
-from .columns import NotAttachable, declare_context
 from .libraries import ANY, ANY_OTHER, Declared
-from .registry import Attachment
+from .registry import Attachment, NotAttachable, declare_context
 
 TARGET = "target"
 """The field of an event's payload that names the state, where a transition declares several."""

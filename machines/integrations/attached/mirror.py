@@ -32,9 +32,8 @@ from machines.engine import (
 )
 
 from . import definition
-from .columns import Row
 from .definition import TARGET, find_transition, is_open
-from .registry import Attachment, Change, Transition
+from .registry import Attachment, Change, Row, Transition
 
 log = logging.getLogger(__name__)
 

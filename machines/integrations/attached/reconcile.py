@@ -31,8 +31,7 @@ from machines.server_share import SPELL, Walk
 from ..binding.models import Reconciliation
 from ..comparison import EQUAL, MISSING, PAGE, ROWLESS, Comparison
 from . import definition, mirror, registry
-from .columns import Row
-from .registry import Attachment
+from .registry import Attachment, Row
 
 log = logging.getLogger(__name__)
 

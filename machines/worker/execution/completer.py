@@ -1,4 +1,4 @@
-"""Reports finished jobs to Redis in batches."""
+"""Reports finished jobs to Redis in batches, and the progress of those that run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from machines.catalog.redaction import MASK, Redactor
-from machines.engine import Engine, errors, tracing
+from machines.engine import Engine, arguments, errors, tracing
+from machines.engine.jobs.lifecycle import MAX_NOTE
 from machines.engine.storage import Storage
 from machines.worker.failure import format_error, format_trace, list_bases
 from machines.worker.job import HandBack, Job
@@ -19,15 +20,82 @@ from machines.worker.reconnect import Backoff, forget_connections
 from machines.worker.registry import ForeignJob
 
 from .in_flight import InFlightJobs
-from .progress_reporter import ProgressReporter
 
 log = logging.getLogger(__name__)
+
+PAUSE = 0.1  # seconds between two rounds: a loop that reports each of its turns costs ten calls a second
+
+Progress = tuple[float, float | None, str]
 failures = logging.getLogger("signalbox.jobs")
 """Of handlers that failed: one record each, with ``machine``, ``instance``, ``job`` and ``attempt`` as its fields, and
 ``trace_id`` and ``span_id``, "" without a trace."""
 
 MISSING_DELAY = 5_000  # ms a job whose handler is not here is set aside, so that it does not come straight back
 MOST = 300  # ends in one report: some milliseconds, and jobs that end meanwhile are in the next one
+
+
+class ProgressReporter:
+    """Keeps each job's last word and sends it from a thread of its own, which only starts when there is one."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._latest: dict[Job, Progress] = {}
+        self._woken = threading.Event()
+        self._stopped = threading.Event()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def note(self, job: Job, done: float, total: float | None, note: str) -> None:
+        """Raise BadInput for what no progress is."""
+        arguments.encode_amount("done", done)
+        if total is not None:
+            arguments.encode_amount("total", total)
+        arguments.check_text("note", note, MAX_NOTE)
+        self._latest[job] = (done, total, note)
+        if self._thread is None:
+            self._start()
+        self._woken.set()
+
+    def flush(self, job: Job) -> None:
+        """Send the job's last word now, before its attempt ends. Raises what the engine raises."""
+        if self._latest and (last := self._latest.pop(job, None)) is not None:
+            self._engine.progress(job.taken, *last)
+
+    def forget(self, job: Job) -> None:
+        """Forget the progress of a finished job."""
+        if self._latest:
+            self._latest.pop(job, None)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._woken.set()
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self._woken.wait()
+            self._woken.clear()
+            for job in list(self._latest):
+                self._send(job)
+            self._stopped.wait(PAUSE)
+
+    def _send(self, job: Job) -> None:
+        if (last := self._latest.pop(job, None)) is None:
+            return
+        try:
+            self._engine.progress(job.taken, *last)
+        except errors.LeaseLost as error:
+            job.abandon(error.why)
+        except errors.EngineUnavailable:
+            self._latest.setdefault(job, last)  # unless the handler has said something newer
+            self._woken.set()
+        except Exception:
+            log.exception("%s: its progress cannot be shown", job)
 
 
 class Counters:

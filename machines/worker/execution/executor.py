@@ -16,12 +16,10 @@ from machines.engine import errors, tracing
 from machines.worker.job import Job
 from machines.worker.registry import Handler, Registry
 
-from .bundles import Bundle, Unit, list_jobs, read_outcomes, share_error, split_jobs
 from .completer import Completer
-from .coroutines import Coroutines
-from .in_flight import InFlightJobs
+from .in_flight import Bundle, InFlightJobs, Unit, list_jobs, read_outcomes, share_error, split_jobs
 from .output import OutputKeeper
-from .threads import Threads, Work
+from .pools import Coroutines, Threads, Work
 
 log = logging.getLogger(__name__)
 

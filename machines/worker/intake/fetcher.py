@@ -1,4 +1,4 @@
-"""Takes jobs from queues, and waits when there are none."""
+"""Takes jobs from queues, and waits when there are none, until a bell rings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from redis import RedisCluster
 
 from machines.engine import Engine, errors
 from machines.engine.jobs.wakeups import Bell
-from machines.worker.execution.progress_reporter import ProgressReporter
+from machines.worker.execution.completer import ProgressReporter
 from machines.worker.job import Job
 
 from .bell_listener import BellListener

@@ -7,9 +7,8 @@ import threading
 import pytest
 
 from machines.engine import Engine, errors
-from machines.worker.execution.completer import Completer, Counters
+from machines.worker.execution.completer import Completer, Counters, ProgressReporter
 from machines.worker.execution.in_flight import InFlightJobs
-from machines.worker.execution.progress_reporter import ProgressReporter
 from machines.worker.failure import list_bases
 from machines.worker.job import Job
 from tests.installation.processes import eventually

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from machines.worker.execution import coroutines, in_flight
+from machines.worker.execution import in_flight, pools
 from machines.worker.execution.executor import Deadlines
 from machines.worker.job import Job
 from tests.installation.processes import eventually
@@ -106,7 +106,7 @@ def test_the_next_job_does_not_wait_for_a_handler_that_does_not_end(engine, put,
 
 def test_a_coroutine_too_many_that_does_not_end_exhausts_the_worker(engine, put, let, monkeypatch):
     monkeypatch.setattr(in_flight, "MOST_STUCK", 1)
-    monkeypatch.setattr(coroutines, "MOMENT", 0.05)
+    monkeypatch.setattr(pools, "MOMENT", 0.05)
 
     async def handler(job):
         while not let.is_set():

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from machines.worker.execution import coroutines
+from machines.worker.execution import pools
 from machines.worker.options import EXHAUSTED
 from tests.installation.processes import eventually
 from tests.worker import builders
@@ -119,7 +119,7 @@ def test_functions_of_a_worker_go_on_while_its_loop_is_blocked_and_coroutines_af
 
 
 def test_a_coroutine_past_its_deadline_that_blocks_the_loop_for_good_exhausts_the_worker(engine, put, monkeypatch):
-    monkeypatch.setattr(coroutines, "HOPELESS", 0.5)
+    monkeypatch.setattr(pools, "HOPELESS", 0.5)
     let = threading.Event()
 
     async def blocking(job):

@@ -10,7 +10,7 @@ import pytest
 
 from machines.engine import errors
 from machines.worker import Job, Timeout
-from machines.worker.execution.progress_reporter import PAUSE, ProgressReporter
+from machines.worker.execution.completer import PAUSE, ProgressReporter
 from tests.installation.processes import eventually
 from tests.worker.builders import Running, drain, registry_of
 

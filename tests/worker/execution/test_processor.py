@@ -8,11 +8,10 @@ import threading
 import pytest
 
 from machines.engine import errors
-from machines.worker.execution.completer import MISSING_DELAY, Completer, Counters
+from machines.worker.execution.completer import MISSING_DELAY, Completer, Counters, ProgressReporter
 from machines.worker.execution.executor import Executor
 from machines.worker.execution.in_flight import InFlightJobs
 from machines.worker.execution.output import OutputKeeper
-from machines.worker.execution.progress_reporter import ProgressReporter
 from machines.worker.job import Job
 from tests.worker.builders import BACKOFF, START, places, registry_of, take_one
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from machines.worker.execution.bundles import Bundle
-from machines.worker.execution.threads import WaitingLine
+from machines.worker.execution.in_flight import Bundle
+from machines.worker.execution.pools import WaitingLine
 from machines.worker.registry import Registry
 from tests.engine.builders import door, publish
 from tests.installation.processes import eventually
