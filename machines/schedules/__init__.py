@@ -21,11 +21,10 @@
 
 from . import authors
 from .declarations import declare
-from .document import Schedule, read
+from .document import PEOPLE, SCHEDULES, Schedule, read
 from .errors import AuthorLost, BackfillRefused, DeclaredSchedule, Finding, InvalidSchedule, UnknownSchedule
 from .occurrences import describe as describe_time
 from .schedules import Row, Schedules, describe_run
-from .store import PEOPLE, SCHEDULES
 
 __all__ = [
     "PEOPLE",

@@ -11,8 +11,8 @@ from machines.people import limits, rules, transition_groups
 from machines.people.actor import Actor
 
 from . import AuthorLost, Finding, InvalidSchedule, Row, Schedule, Schedules, authors
+from .document import Store
 from .queries import check_document, demand_rights, find_known, mask, read_range
-from .store import Store
 
 EVENTS = ("fire", "fire_all")
 

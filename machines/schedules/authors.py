@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from machines.people import permissions
 
-from .document import Schedule
-from .store import Order
+from .document import Order, Schedule
 
 ENQUEUE, OTHERS = ("operate",), ("operate", "fire")
 

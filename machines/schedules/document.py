@@ -12,14 +12,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from typing import Any
 
+from machines.engine import Engine, Permit
+from machines.engine.errors import UnknownMachine
+from machines.engine.keys import choose_partition
+from machines.engine.storage import Storage
+from machines.people.transition_groups import Groups
+
 from . import occurrences
-from .errors import Finding, InvalidSchedule
+from .errors import Finding, InvalidSchedule, UnknownSchedule
 from .occurrences import When
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,99}")
@@ -48,6 +54,10 @@ MAX_JITTER = 86400
 MAX_TEXT = 1000
 LOOKED = 50  # occurrences whose distance the jitter is compared with
 MAX_DOCUMENT = 48 * 1024
+SCHEDULES = "schedules"
+"""The machine whose instances are schedules."""
+PEOPLE = "people"
+"""The source of what people and programs made; others are modules, and ``the definition of <machine>``."""
 
 
 @dataclass(frozen=True)
@@ -223,3 +233,94 @@ def _check_jitter(schedule: Schedule) -> Iterator[Finding]:
 def _check_reach(schedule: Schedule) -> Iterator[Finding]:
     if schedule.end is not None and schedule.next((schedule.start or 0) - 1) is None:
         yield Finding("when", "has no occurrence between start and end")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A schedule with its author. ``person``: whether a person made it, so that rules for people hold; ``groups``:
+    theirs at that time. ``made`` and ``changed``: ms."""
+
+    schedule: Schedule
+    source: str = PEOPLE
+    author: str = ""
+    person: bool = False
+    groups: Groups = None
+    made: int = 0
+    changed: int = 0
+
+    @property
+    def is_declared(self) -> bool:
+        return self.source != PEOPLE
+
+    def permit(self) -> Permit | None:
+        """Return what the engine holds each event to; None for a program's."""
+        return Permit(self.groups) if self.person else None
+
+    def encode(self) -> str:
+        groups = None if self.groups is None else sorted(self.groups)
+        facts = {name: getattr(self, name) for name in ("source", "author", "person", "made", "changed")}
+        document = {**facts, "groups": groups, "anchor": self.schedule.anchor, "schedule": self.schedule.as_dict()}
+        return json.dumps(document, separators=(",", ":"))
+
+
+@lru_cache(maxsize=256)
+def decode(text: str) -> Order:
+    """Decode a schedule once: each occurrence reads it."""
+    found: dict[str, Any] = json.loads(text)
+    schedule = read(found.pop("schedule"), anchor=found.pop("anchor"))
+    groups = found.pop("groups")
+    return Order(schedule, groups=None if groups is None else frozenset(groups), **found)
+
+
+class Store:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._storage = Storage(engine.client)
+        self._count: int | None = None
+
+    def put(self, order: Order) -> None:
+        self._storage.command("HSET", self._find_key(order.schedule.name), "order", order.encode())
+
+    def remove(self, name: str) -> None:
+        self._storage.command("UNLINK", self._find_key(name))
+
+    def find(self, name: str) -> Order | None:
+        try:
+            text = self._storage.command("HGET", self._find_key(name), "order")
+        except UnknownMachine:
+            return None
+        return None if text is None else decode(text)
+
+    def get(self, name: str) -> Order:
+        """Return a schedule. Raises UnknownSchedule."""
+        order = self.find(name)
+        if order is None:
+            raise UnknownSchedule(name)
+        return order
+
+    def get_with_time(self, name: str) -> tuple[Order, int]:
+        """Return the schedule and ms of the server's clock. Raises UnknownSchedule."""
+        key = self._find_key(name)
+        text, (seconds, micros) = self._storage.commands([(key, ("HGET", key, "order")), (key, ("TIME",))])
+        if text is None:
+            raise UnknownSchedule(name)
+        return decode(text), int(seconds) * 1000 + int(micros) // 1000
+
+    def read_time(self, name: str) -> int:
+        """Return ms of the server's clock."""
+        key = self._find_key(name)
+        seconds, micros = self._storage.commands([(key, ("TIME",))])[0]
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    def read(self, names: Sequence[str]) -> Mapping[str, Order]:
+        """Return the schedules of several names, in one round trip; those that are gone are left out."""
+        if not names:
+            return {}
+        keys = [self._find_key(name) for name in names]
+        texts = self._storage.commands([(key, ("HGET", key, "order")) for key in keys])
+        return {name: decode(text) for name, text in zip(names, texts, strict=True) if text is not None}
+
+    def _find_key(self, name: str) -> str:
+        if self._count is None:
+            self._count = self._engine.count_partitions(SCHEDULES)
+        return self._engine.keys.partition(SCHEDULES, choose_partition(name, self._count)).schedule(name)

@@ -23,11 +23,10 @@ from machines.engine import Engine, errors, limits
 from machines.worker import Job, handler
 
 from . import authors, planning
-from .document import Schedule
+from .document import SCHEDULES, Order, Schedule, Store
 from .errors import UnknownSchedule
 from .occurrences import compact, describe
 from .planning import Claim, Entry, Run
-from .store import SCHEDULES, Order, Store
 
 PLANNED = ("due", "catch_up")  # what the overlap policy is for: runs by hand and backfills are let through
 TRIES = 20  # claims, where people change the schedule all the time

@@ -18,11 +18,10 @@ from machines.people.transition_groups import Groups
 
 from . import document as documents
 from . import planning, targets
-from .document import Schedule
+from .document import PEOPLE, SCHEDULES, Order, Schedule, Store
 from .errors import BackfillRefused, DeclaredSchedule, Finding, InvalidSchedule, UnknownSchedule
 from .occurrences import describe
 from .planning import Run
-from .store import PEOPLE, SCHEDULES, Order, Store
 
 MAX_BACKFILL = 10_000  # occurrences of one backfill
 MAX_REQUESTS = 50  # runs and backfills of one schedule that wait

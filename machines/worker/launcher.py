@@ -13,10 +13,8 @@ from typing import Any, Literal
 from machines.engine import Engine, errors
 
 from .duties.clock_monitor import ClockMonitor
-from .duties.due_work import DueWork, DueWorkLoop, TimerWaiter
+from .duties.due_work import DueWork, DueWorkLoop, LeaseRecovery, PartitionShares, TimerWaiter
 from .duties.exclusive_duties import Duty, Periodic
-from .duties.expired_leases import LeaseRecovery
-from .duties.partition_shares import PartitionShares
 from .execution.completer import Completer, Counters, OnFailure, ProgressReporter, ignore_failure
 from .execution.executor import STOPPED, Executor
 from .execution.in_flight import InFlightJobs

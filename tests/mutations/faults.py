@@ -424,7 +424,7 @@ FAULTS = (
     ),
     Fault(
         "partitions of a worker that leaves are not given up",
-        "machines/worker/duties/partition_shares.py",
+        "machines/worker/duties/due_work.py",
         "            self._engine.wakeups.leave(self._worker)",
         "            pass",
         ("tests/worker/test_sharing.py", "tests/worker/maintenance"),

@@ -4,8 +4,9 @@ See ``docs/attach.md``. ``machines.fields`` is the other direction, where the ma
 """
 
 from .attaching import attach, detach
+from .columns import NotAttachable
 from .libraries.transitions import follow
 from .recording import acting_as
-from .registry import Attachment, NotAttachable
+from .registry import Attachment
 
 __all__ = ["Attachment", "NotAttachable", "acting_as", "attach", "detach", "follow"]

@@ -11,8 +11,9 @@ from machines.catalog.mirrors import MIRROR
 from machines.engine import limits
 
 from . import recording, registry
+from .columns import NotAttachable, check_columns
 from .libraries import DjangoFsm, Library, python_statemachine, transitions, viewflow
-from .registry import Attachment, NotAttachable, check_columns
+from .registry import Attachment
 
 Model = TypeVar("Model", bound=type[models.Model])
 Sla = Mapping[str, str] | None

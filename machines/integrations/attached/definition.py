@@ -13,8 +13,9 @@ from typing import Any
 from machines.catalog import publishing
 from machines.engine import Engine
 
+from .columns import NotAttachable, declare_context
 from .libraries import ANY, ANY_OTHER, Declared
-from .registry import Attachment, NotAttachable, declare_context
+from .registry import Attachment
 
 TARGET = "target"
 """The field of an event's payload that names the state, where a transition declares several."""

@@ -32,8 +32,9 @@ from machines.engine import (
 )
 
 from . import definition
+from .columns import Row
 from .definition import TARGET, find_transition, is_open
-from .registry import Attachment, Change, Row, Transition
+from .registry import Attachment, Change, Transition
 
 log = logging.getLogger(__name__)
 

@@ -31,7 +31,8 @@ from machines.server_share import SPELL, Walk
 from ..binding.models import Reconciliation
 from ..comparison import EQUAL, MISSING, PAGE, ROWLESS, Comparison
 from . import definition, mirror, registry
-from .registry import Attachment, Row
+from .columns import Row
+from .registry import Attachment
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import pytest
 
 from machines.engine.jobs.clock_jump import DAY_MS, ClockBounds, ClockJump
 from machines.worker.duties.clock_monitor import ClockMonitor
-from machines.worker.duties.expired_leases import LeaseRecovery
+from machines.worker.duties.due_work import LeaseRecovery
 from tests.worker.builders import LEASE, START, places, take_one
 
 HOUR = 3_600_000

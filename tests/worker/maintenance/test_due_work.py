@@ -12,8 +12,7 @@ import pytest
 
 from machines.engine import Engine, errors
 from machines.server import Server
-from machines.worker.duties.due_work import DueWork, TimerWaiter
-from machines.worker.duties.expired_leases import LeaseRecovery
+from machines.worker.duties.due_work import DueWork, LeaseRecovery, TimerWaiter
 from machines.worker.registry import Registry
 from tests.engine.messages.mailing import corrupt, noter, post, teller, told
 from tests.installation.processes import eventually

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from machines.engine import errors
-from machines.worker.duties.expired_leases import LeaseRecovery
+from machines.worker.duties.due_work import LeaseRecovery
 from tests.worker import builders
 from tests.worker.builders import START, places, take_one
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import models
 
-from ..registry import NotAttachable
+from ..columns import NotAttachable
 from .library import Declared, Heard, Library, Listener, describe_unmet, pass_any, plain
 
 

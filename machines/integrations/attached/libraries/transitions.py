@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import models
 
-from ..registry import NotAttachable
+from ..columns import NotAttachable
 from .library import Declared, Heard, Library, Listener, describe_unmet, name_of, pass_any, plain
 
 HEARS = "_signalbox_hears_"

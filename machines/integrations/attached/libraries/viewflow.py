@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import models
 
-from ..registry import NotAttachable
+from ..columns import NotAttachable
 from .library import ANY, Declared, Heard, Library, Listener, name_of, plain
 
 _MARK = "_is_of_signalbox"
