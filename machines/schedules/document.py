@@ -1,4 +1,5 @@
-"""What a schedule says: its name, when it is due, what it does, and how it deals with overlaps and outages.
+"""What a schedule says: its name, when it is due, what it does, and how it deals with overlaps and outages; and the
+store in which its order is kept.
 
 ::
 

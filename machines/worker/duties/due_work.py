@@ -1,4 +1,4 @@
-"""Processes due work: timers, expired leases, delayed jobs, undelivered messages."""
+"""Processes due work: timers, expired leases, delayed jobs, undelivered messages; workers share the partitions."""
 
 from __future__ import annotations
 
