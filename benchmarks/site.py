@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from machines.server import Guarded
+from machines.server import GuardedProcess
 
 from .process import list_family
 from .stage import HERE, PREFIX
@@ -40,7 +40,7 @@ class Installation:
             "PYTHONUNBUFFERED": "1",
             **environment,
         }
-        self.process: Guarded
+        self.process: GuardedProcess
 
     def __enter__(self) -> Self:
         self.run("migrate")
@@ -55,7 +55,7 @@ class Installation:
     def start(self, *words: str) -> None:
         """Start the one command that goes on until the end."""
         with self._log.open("wb") as log:
-            self.process = Guarded([*MANAGE, *words], output=log, cwd=ROOT, env=self._environment)
+            self.process = GuardedProcess([*MANAGE, *words], output=log, cwd=ROOT, env=self._environment)
 
     @property
     def pid(self) -> int:

@@ -162,7 +162,7 @@ LOGGING = {
     },
     "filters": {
         "refusals": {"()": "dashboard.site.log_format.Refusals"},
-        "asked": {"()": "dashboard.site.log_format.Asked"},
+        "asked": {"()": "dashboard.site.log_format.RequestFilter"},
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["asked"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},

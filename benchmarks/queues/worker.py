@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from benchmarks.process import list_family, read_cpu
-from machines.server import Guarded
+from machines.server import GuardedProcess
 
 from .contenders import Contender
 from .peers.stamps import SLOW
@@ -63,12 +63,12 @@ class Worker:
             "SIGNALBOX_HOME": self._folder.name,
         }
         self._patience = PATIENCE + jobs / SLOWEST
-        self._process: Guarded | None = None
+        self._process: GuardedProcess | None = None
 
     def __enter__(self) -> Self:
         environment = os.environ | self._contender.environment | self._environment
         with self._log.open("wb") as log:
-            self._process = Guarded(
+            self._process = GuardedProcess(
                 self._contender.work, output=log, cwd=self._contender.folder, env=environment, grace=GRACE
             )
         return self

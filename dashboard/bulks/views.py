@@ -26,7 +26,7 @@ from dashboard.shared.version_view import VersionView
 from machines.approvals import queries as approval_queries
 from machines.bulks import MIGRATE, Bulk, NotNow, Order, Row
 from machines.bulks import actions as services
-from machines.bulks.actions import BulkPage, Listed
+from machines.bulks.actions import BulkPage, ListedBulk
 from machines.bulks.bulk import LIVE
 from machines.bulks.execution import OUTCOMES
 from machines.bulks.order import MAX_REASON
@@ -319,7 +319,7 @@ class BulkRow:
     """Holds a bulk action as the list shows it. ``refused``: of the run, or of the preview before it; ``buttons``:
     action and label; ``followed``: the page follows its changes."""
 
-    of: Listed
+    of: ListedBulk
     refused: int
     error: str
     buttons: list[tuple[str, str]]
@@ -353,7 +353,7 @@ def _list_rows(actor: Actor, page: BulkPage) -> list[BulkRow]:
     return [_make_row(actor, listed, place < MAX_FOLLOWED) for place, listed in enumerate(page.bulks)]
 
 
-def _make_row(actor: Actor, listed: Listed, followed: bool) -> BulkRow:
+def _make_row(actor: Actor, listed: ListedBulk, followed: bool) -> BulkRow:
     data = listed.bulk.data
     counts = data["outcomes"] if data["stage"] == "running" else data["verdicts"]
     names = list_available_actions(listed.bulk) if listed.may else []

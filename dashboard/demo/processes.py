@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from machines.server import Guarded
+from machines.server import GuardedProcess
 from machines.worker.command.command_line import list_command
 
 LARGEST = 1_000_000  # bytes; then the file becomes ``.1`` and a new one begins
@@ -30,7 +30,7 @@ class Process:
     command: Sequence[str]
     vital: bool = False
     keep: Sequence[int] = ()
-    guarded: Guarded | None = None
+    guarded: GuardedProcess | None = None
     output: Output | None = None
     failures: int = 0
     started: float = 0.0
@@ -74,7 +74,7 @@ class Processes:
     def _begin(self, member: Process) -> None:
         self._logs.mkdir(mode=0o700, parents=True, exist_ok=True)
         member.started = time.monotonic()
-        member.guarded = Guarded(
+        member.guarded = GuardedProcess(
             member.command,
             grace=GRACE,
             keep=[*self._keep, *member.keep],

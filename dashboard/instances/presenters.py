@@ -47,7 +47,7 @@ HEADINGS = {
 """Kind of a result -> its sign, and its heading about what was asked for."""
 
 
-class Blamed(Protocol):
+class BlamedForm(Protocol):
     """A form that takes an error of the engine."""
 
     def blame(self, field: str | None, message: str) -> None: ...
@@ -107,7 +107,7 @@ def explain_mistake(asked: ActionResult) -> ActionResult:
 
 def explain_failure(
     asked: ActionResult, actor: Actor, view: VersionView, id: str, error: errors.SignalboxError, post: QueryDict,
-    form: Blamed,
+    form: BlamedForm,
 ) -> ActionResult:  # fmt: skip
     """Describe why an event or a repair was not done. A field that the engine did not accept is marked in ``form``.
     Raise any other error again."""

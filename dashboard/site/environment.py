@@ -15,7 +15,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from machines.conf.kinds import Checked, Choice, Flag, Kind, Unfit, Url, Words
+from machines.conf.kinds import CheckedText, Choice, Flag, Kind, Unfit, Url, Words
 from machines.conf.table import SETTINGS, check_together
 
 
@@ -70,7 +70,7 @@ class Environment:
 
     def check(self, name: str, default: str, fits: Callable[[str], bool], wanted: str) -> str:
         """Read a text for which ``fits`` holds; ``wanted`` says in words what that is."""
-        return str(self._read(name, Checked(fits, wanted), default))
+        return str(self._read(name, CheckedText(fits, wanted), default))
 
     def _read(self, name: str, kind: Kind, default: Any, *, secret: bool = False) -> Any:
         value = self.secret(name) if secret else self.text(name)

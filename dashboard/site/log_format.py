@@ -43,7 +43,7 @@ class Line(logging.Formatter):
         return hide_tokens(_escape(super().formatException(ei), kept="\t\n"))
 
 
-class Asked(logging.Filter):
+class RequestFilter(logging.Filter):
     """Gives a line the request it was written for, with what its sender calls it behind, and the trace:
     `` [0b5c2jw000c07]``, `` [trace 0af7651916cd43dd8448eb211c80319c]``."""
 

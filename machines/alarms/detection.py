@@ -28,7 +28,7 @@ PAUSED_LONG = 3_600_000  # ms: by then a pause, or a limit, may have been forgot
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
+class StuckCount:
     """Counts instances that are in ``state`` for longer than its service level, ``sla`` ms. ``since``: ms at which the
     first of them reached it, 0 for unknown. ``exact``: False where suspended instances may be among them."""
 
@@ -90,7 +90,7 @@ class Figures:
     overdue: Mapping[str, int] = field(default_factory=dict)
     _: KW_ONLY
     oldest: Mapping[str, int] = field(default_factory=dict)
-    stuck: Iterable[Stuck] = ()
+    stuck: Iterable[StuckCount] = ()
     paused: Iterable[tuple[str, QueueStats]] = ()
     stalls: Iterable[Stall] = ()
     late: Mapping[str, int] = field(default_factory=dict)
@@ -158,7 +158,7 @@ def _make_dead_alarm(depth: Depth) -> Alarm:
     )  # fmt: skip
 
 
-def _make_stuck_alarm(stuck: Stuck) -> Alarm:
+def _make_stuck_alarm(stuck: StuckCount) -> Alarm:
     about = "" if stuck.exact else "at most "
     place = f"{stuck.machine} in {stuck.state}"
     text = f"{about}{pluralize(stuck.count, 'instance')} of {place} for longer than {format_duration(stuck.sla)}"

@@ -22,7 +22,7 @@ from machines.statistics.present import Present, last_measured, present, select_
 from machines.webhooks import audit_stream
 
 from .alarm import Alarm
-from .detection import PAUSED_LONG, Figures, LostSchedule, Stall, Stuck, list_served, raise_alarms
+from .detection import PAUSED_LONG, Figures, LostSchedule, Stall, StuckCount, list_served, raise_alarms
 
 
 class QueueDepth(NamedTuple):
@@ -80,7 +80,7 @@ def read_depths(machine: str, queues: Mapping[str, Mapping[str, int]]) -> Iterat
         yield QueueDepth(machine, queue, *(int(held.get(place, 0)) for place in ("ready", "delayed", "dead")))
 
 
-def find_stuck(survey: Survey) -> Iterator[Stuck]:
+def find_stuck(survey: Survey) -> Iterator[StuckCount]:
     """Yield the states whose service level is broken. Definitions are read of machines with such states alone."""
     late = {name: live.version for name, live in sorted(survey.lives.items()) if any(live.breaches.values())}
     for name, outline in outlines_of(late).items():
@@ -90,7 +90,7 @@ def find_stuck(survey: Survey) -> Iterator[Stuck]:
                 entered = live.breached_since.get(state.name, 0)
                 since = entered + state.sla if entered else 0
                 count, exact = live.breaches.get(state.name, 0), not live.unchecked.get(state.name)
-                yield Stuck(name, state.name, count, state.sla, since, exact)
+                yield StuckCount(name, state.name, count, state.sla, since, exact)
 
 
 MAX_STALLS = 20  # queues whose groups one pass reads

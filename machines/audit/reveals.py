@@ -84,7 +84,7 @@ memory = Memory()
 
 
 @dataclass(slots=True)
-class Collected:
+class ShownFields:
     """What one request has shown so far. False while that is nothing. ``is_over``: nobody writes what comes now."""
 
     found: dict[tuple[Viewer, str], dict[str, set[str]]] = field(default_factory=dict)
@@ -103,13 +103,13 @@ class Collected:
             write_entry(viewer, machine, {instance: frozenset(names) for instance, names in shown.items()})
 
 
-_collected: ContextVar[Collected | None] = ContextVar("disclosures", default=None)
+_collected: ContextVar[ShownFields | None] = ContextVar("disclosures", default=None)
 
 
 @contextmanager
-def collect_reveals() -> Iterator[Collected]:
+def collect_reveals() -> Iterator[ShownFields]:
     """Collect what the block shows; the caller writes it."""
-    found = Collected()
+    found = ShownFields()
     outer = _collected.set(found)
     try:
         yield found

@@ -80,7 +80,7 @@ def find_order(id: str) -> Order | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedBulk:
     """A bulk on a list. ``rate``: instances a second at most, 0 for no limit; ``may``: whether its actions are for the
     actor."""
 
@@ -95,7 +95,7 @@ class Listed:
 class BulkPage:
     """A page of bulks, the one that changed last first. ``cursor``: of the next page, None on the last one."""
 
-    bulks: list[Listed]
+    bulks: list[ListedBulk]
     cursor: str | None = None
     missing: tuple[str, ...] = ()
 
@@ -119,7 +119,7 @@ def find(actor: Actor, *, state: str | None = None, cursor: str | None = None, l
         steps: Sequence[Step] = ()
         if one.state in FIELDS and measured < MAX_MEASURED:
             steps, measured = _read_steps(one.id), measured + 1
-        found.append(Listed(one, order, rate, measure_progress(one, steps, now=now), may(actor, order)))
+        found.append(ListedBulk(one, order, rate, measure_progress(one, steps, now=now), may(actor, order)))
     return BulkPage(found, page.cursor, page.missing)
 
 

@@ -22,7 +22,7 @@ Uses = Mapping[str, Collection[Recipient]]
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
+class GrantedSenders:
     """``uses``: sender -> where its definition sends to the machine, or invokes it."""
 
     machine: str
@@ -52,7 +52,7 @@ def takes(machine: str, sender: str) -> bool:
     return found.takes(sender)
 
 
-def grant_used() -> list[Granted]:
+def grant_used() -> list[GrantedSenders]:
     """Look once at each machine that was published before there was ``accepts``: who sends to it by the current
     definitions goes on. Two round trips where every machine was looked at."""
     engine = get_engine()
@@ -60,10 +60,10 @@ def grant_used() -> list[Granted]:
     return _grant(engine, waiting) if waiting else []
 
 
-def _grant(engine: Engine, names: Iterable[str]) -> list[Granted]:
+def _grant(engine: Engine, names: Iterable[str]) -> list[GrantedSenders]:
     """Grant machines what they use, but for those that another process has looked at meanwhile."""
     senders = engine.senders()
-    found = [Granted(name, senders.known.get(name, {})) for name in names]
+    found = [GrantedSenders(name, senders.known.get(name, {})) for name in names]
     for one in found:
         held = engine.grant(one.machine, one.uses, once=True)
         Machine.objects.filter(name=one.machine).update(granted=list(held))

@@ -103,7 +103,7 @@ def unpack(is_text: bool, raw: bytes) -> str | bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class HelperResult:
     """``cpu``: seconds of processor time it took."""
 
     answer: Any
@@ -190,7 +190,7 @@ def prepare(task: str) -> None:
         graphviz_host()
 
 
-def read_submission(done: Done) -> Submission:
+def read_submission(done: HelperResult) -> Submission:
     """Return what ``read`` and ``check`` answer."""
     facts = done.answer
     findings = tuple(Finding(**finding) for finding in facts["findings"])
@@ -237,7 +237,7 @@ class Helper:
     def is_fit(self) -> bool:
         return self.process.poll() is None
 
-    def do(self, task: str, text: str | bytes, words: dict[str, Any], cpu: float) -> Done:
+    def do(self, task: str, text: str | bytes, words: dict[str, Any], cpu: float) -> HelperResult:
         """Have the process carry out a task, and return its answer. Raises Overrun; the process has then ended."""
         is_text, raw = pack(text)
         try:
@@ -254,7 +254,7 @@ class Helper:
             raise Overrun(cpu, MEMORY_SPENT)
         if "failed" in head:
             raise RuntimeError(f"{task}: {head['failed']}")
-        return Done(json.loads(answer), float(head["cpu"]))
+        return HelperResult(json.loads(answer), float(head["cpu"]))
 
     def end(self) -> None:
         """End the helper, which holds nothing that has to be put away."""
@@ -288,14 +288,14 @@ class Pool:
         self._free: list[Helper] = []
         self._out = self._queued = 0
 
-    def run(self, task: str, text: str | bytes, *, who: str, cpu: float, **words: Any) -> Done:
+    def run(self, task: str, text: str | bytes, *, who: str, cpu: float, **words: Any) -> HelperResult:
         """Run a task. ``who``: whose task it is, "" for nobody's; ``cpu``: seconds of processor time that it may take;
         ``words``: its parameters. Raises AtOnce, NoHelper, Overrun.
         """
         with self.turn(who), self.helper() as helper:
             return helper.do(task, text, words, cpu)
 
-    def run_if_free(self, task: str, text: str | bytes, *, who: str, cpu: float, **words: Any) -> Done | None:
+    def run_if_free(self, task: str, text: str | bytes, *, who: str, cpu: float, **words: Any) -> HelperResult | None:
         """Run a task where a started helper is free and the person has no other under way; else return None at once.
         Raises like ``run``."""
         with self._changed:

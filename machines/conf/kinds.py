@@ -231,7 +231,7 @@ class Choice(Kind):
 
 
 @dataclass(frozen=True)
-class Checked(Kind):
+class CheckedText(Kind):
     """A text for which ``fits`` holds; ``wanted`` says in words what that is."""
 
     fits: Callable[[str], bool]

@@ -19,7 +19,7 @@ from machines.engine.limits import LONGEST_WAIT, MAX_PARTITIONS, MOST_REPLICAS
 from . import retention_policy
 from .kinds import (
     Approvers,
-    Checked,
+    CheckedText,
     Choice,
     Drifts,
     Environment,
@@ -95,7 +95,7 @@ def is_dotted(text: str) -> bool:
 TABLE = (
     # The engine.
     _setting("REDIS_URL", Url(SCHEMES), REDIS, "REDIS_URL", secret=True),
-    _setting("PREFIX", Checked(is_prefix, "1 to 40 letters, digits, '_', '.' or '-', and a ':' at the end"), "sb:"),
+    _setting("PREFIX", CheckedText(is_prefix, "1 to 40 letters, digits, '_', '.' or '-', and a ':' at the end"), "sb:"),
     # In Django's tests: keys of the test process alone, or those of PREFIX.
     _setting("TEST_PREFIX", Choice(("own", "shared")), "own", ""),
     _setting("PARTITIONS", Integer(1, MAX_PARTITIONS), 0),
@@ -104,7 +104,7 @@ TABLE = (
     # Seconds for which a call of the engine is retried, if that is safe, while Redis does not answer.
     _setting("RETRY_FOR", Integer(0, 60), 5),
     # The codec of encrypted fields: the dotted path of a class or an object.
-    _setting("CODEC", Checked(is_dotted, "the dotted path of a codec"), ""),
+    _setting("CODEC", CheckedText(is_dotted, "the dotted path of a codec"), ""),
     # Limits over all processes.
     _setting("FIRE_RATE", Rate("120/m"), "120/m"),
     _setting("GUESS_RATE", Rate("10/h"), "10/h"),
@@ -139,11 +139,11 @@ TABLE = (
     _setting("ALARM_ROUTES", Records(("name", "url"), ROUTE), [], ""),
     # The address to which browsers report what the Content-Security-Policy blocked.
     _setting(
-        "CSP_REPORTS", Checked(is_report_address, "an http or https address without spaces, quotes, commas, ;"), ""
+        "CSP_REPORTS", CheckedText(is_report_address, "an http or https address without spaces, quotes, commas, ;"), ""
     ),
     # What is kept.
-    _setting("RETAIN", Checked(retention_policy.is_policy, retention_policy.WANTED), ""),
-    _setting("ARCHIVE", Checked(retention_policy.is_archive, retention_policy.ARCHIVES), "sql"),
+    _setting("RETAIN", CheckedText(retention_policy.is_policy, retention_policy.WANTED), ""),
+    _setting("ARCHIVE", CheckedText(retention_policy.is_archive, retention_policy.ARCHIVES), "sql"),
     # The folder of insight's facts, shared by workers and web processes, or their database; None: insight is off.
     _setting("INSIGHT", FactsPlace(), None),
     _setting("INSIGHT_ALARMS", Drifts(), []),

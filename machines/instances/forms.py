@@ -120,14 +120,14 @@ WHOLE = 2**53
 TEXT_LIMIT = 65536  # characters; the engine's own limit on a payload is 64 KiB
 
 
-class Typed:
+class TypedWidget:
     """What the template asks: the name of the type, and whether there are two inputs side by side."""
 
     type_name = "text"
     is_pair = False
 
 
-class Text(Typed, forms.MultiValueField):
+class Text(TypedWidget, forms.MultiValueField):
     """Blank is None, which is not sent; "" is what the box beside it says. A required one may be empty, not blank."""
 
     is_pair = True
@@ -144,7 +144,7 @@ class Text(Typed, forms.MultiValueField):
         return text if text or is_empty else _blank(self)
 
 
-class Whole(Typed, forms.IntegerField):
+class Whole(TypedWidget, forms.IntegerField):
     type_name = "whole number"
 
     def __init__(self, **options: Any) -> None:
@@ -152,7 +152,7 @@ class Whole(Typed, forms.IntegerField):
         super().__init__(widget=forms.TextInput(PLAIN | {"inputmode": "numeric"}), **limits, **options)
 
 
-class Number(Typed, forms.FloatField):
+class Number(TypedWidget, forms.FloatField):
     type_name = "number"
 
     def __init__(self, **options: Any) -> None:
@@ -163,7 +163,7 @@ class Number(Typed, forms.FloatField):
         return int(number) if number is not None and number.is_integer() and abs(number) <= WHOLE else number
 
 
-class YesNo(Typed, forms.TypedChoiceField):
+class YesNo(TypedWidget, forms.TypedChoiceField):
     type_name = "true or false"
 
     def __init__(self, **options: Any) -> None:
@@ -171,7 +171,7 @@ class YesNo(Typed, forms.TypedChoiceField):
         super().__init__(choices=choices, coerce=lambda word: word == "true", empty_value=None, **options)
 
 
-class JsonText(Typed, forms.CharField):
+class JsonText(TypedWidget, forms.CharField):
     type_name = "JSON"
 
     def __init__(self, *, type_name: str = "JSON", rows: int = 3, **options: Any) -> None:
@@ -185,7 +185,7 @@ class JsonText(Typed, forms.CharField):
         return parse(text) if text else None
 
 
-class TextOrJson(Typed, forms.MultiValueField):
+class TextOrJson(TypedWidget, forms.MultiValueField):
     """For a field that takes several types, or whose type nobody declared: the operator says which it is."""
 
     type_name = "text or JSON"

@@ -27,7 +27,7 @@ OURS = ("ERR", "WRONGTYPE")  # how errors begin that say something about the key
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredMachine:
     """The machine under ``key``. ``map``: state -> the states it leads to."""
 
     key: str
@@ -45,7 +45,7 @@ class Kept:
 class Moved(Exception):
     """It does not stand where it stood when someone looked; ``now`` is how it stands."""
 
-    def __init__(self, now: Kept) -> None:
+    def __init__(self, now: StoredMachine) -> None:
         super().__init__(now.key)
         self.now = now
 
@@ -54,26 +54,26 @@ class MoveRefused(Exception):
     """The map does not lead there. The text is the library's."""
 
 
-def get(actor: Actor, key: str) -> Kept:
+def get(actor: Actor, key: str) -> StoredMachine:
     """Return a key as the actor may see it. Raises Forbidden, and what ``read`` raises."""
     actor.demand("view")
     return read(key)
 
 
-def mutate(actor: Actor, key: str, state: str, *, seen: str, reason: str = "") -> Kept:
+def mutate(actor: Actor, key: str, state: str, *, seen: str, reason: str = "") -> StoredMachine:
     """Move a key along its map, if it still stands in ``seen``; return how it stood before. Raises Forbidden, Http404,
     Moved, MoveRefused."""
     return _act(actor, "fire", "fire", key, state, seen, reason)
 
 
-def force(actor: Actor, key: str, state: str, *, seen: str, reason: str) -> Kept:
+def force(actor: Actor, key: str, state: str, *, seen: str, reason: str) -> StoredMachine:
     """Force a key as ``mutate`` does, into any state of its map."""
     before = _act(actor, "force", "operate", key, state, seen, reason)
     log.warning("%s forced %r from %r to %r: %s", actor.name, key, before.current, state, reason)
     return before
 
 
-def _act(actor: Actor, action: str, right: str, key: str, state: str, seen: str, reason: str) -> Kept:
+def _act(actor: Actor, action: str, right: str, key: str, state: str, seen: str, reason: str) -> StoredMachine:
     limits.spend_rate(actor, action, instance=key, target=state, reason=reason)
     with actor.records(action, instance=key, target=state, reason=reason, refusals=(Moved, MoveRefused)) as entry:
         actor.demand(right)
@@ -82,7 +82,7 @@ def _act(actor: Actor, action: str, right: str, key: str, state: str, seen: str,
     return before
 
 
-def read(key: str) -> Kept:
+def read(key: str) -> StoredMachine:
     """Read a key that holds a state machine. Raises Http404 for any other key."""
     try:
         text = sm_commands.call(get_engine().client, "SM.GET", key)
@@ -92,10 +92,10 @@ def read(key: str) -> Kept:
         calls.translate(error)
     if text is None:
         raise Http404(_nothing(key))
-    return Kept(key, **json.loads(text))
+    return StoredMachine(key, **json.loads(text))
 
 
-def _move(key: str, state: str, *, seen: str, reason: str, force: bool) -> Kept:
+def _move(key: str, state: str, *, seen: str, reason: str, force: bool) -> StoredMachine:
     words = sm_commands.build_fcall(
         "SM.MUTATE", key, state, *([reason] if reason or force else []), *(["FORCE"] if force else [])
     )

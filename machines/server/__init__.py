@@ -11,7 +11,7 @@ longer: see ``guardian``.
 
 from .cluster import Cluster
 from .folder import FolderInUse, ServerError, ServerFailed
-from .guarded import Guarded
+from .guarded import GuardedProcess
 from .server import Node, Server
 
-__all__ = ["Cluster", "FolderInUse", "Guarded", "Node", "Server", "ServerError", "ServerFailed"]
+__all__ = ["Cluster", "FolderInUse", "GuardedProcess", "Node", "Server", "ServerError", "ServerFailed"]

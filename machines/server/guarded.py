@@ -13,7 +13,7 @@ from typing import IO
 GUARDIAN = Path(__file__).with_name("guardian.py")
 
 
-class Guarded:
+class GuardedProcess:
     """Starts ``command`` under a guardian.
 
     ``grace``: seconds it gets to end after SIGTERM. ``keep``: descriptors it inherits. It runs in a session of its

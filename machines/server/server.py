@@ -18,7 +18,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from .folder import Lock, ServerFailed, Socket, find_program, read_last_words
-from .guarded import Guarded
+from .guarded import GuardedProcess
 
 READY_WITHIN = 60.0  # seconds; a large append-only file takes its time to load
 CALL_TIMEOUT = 5.0  # seconds
@@ -30,7 +30,7 @@ class ServerProcess:
 
     folder: Path
     log_name = "log"
-    process: Guarded | None = None
+    process: GuardedProcess | None = None
 
     @property
     def running(self) -> bool:
@@ -44,11 +44,13 @@ class ServerProcess:
         """Return the end of the server's log."""
         return read_last_words(self.log)
 
-    def launch(self, command: list[str], *, keep: Sequence[int], grace: float, flags: int = os.O_APPEND) -> Guarded:
+    def launch(
+        self, command: list[str], *, keep: Sequence[int], grace: float, flags: int = os.O_APPEND
+    ) -> GuardedProcess:
         """Start the command; what it writes goes into the log, which is opened with ``flags``."""
         descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | flags, 0o600)
         try:
-            return Guarded(command, keep=keep, output=descriptor, cwd=self.folder, grace=grace)
+            return GuardedProcess(command, keep=keep, output=descriptor, cwd=self.folder, grace=grace)
         finally:
             os.close(descriptor)
 
@@ -131,7 +133,7 @@ class Server(ServerProcess):
         }
         return [word for name, value in options.items() for word in (f"--{name}", value)]
 
-    def _wait(self, guarded: Guarded, within: float) -> None:
+    def _wait(self, guarded: GuardedProcess, within: float) -> None:
         deadline = time.monotonic() + within
         pause = 0.005
         while not answers(self._place.path):

@@ -77,7 +77,7 @@ class Line:
 
 
 @dataclass
-class Measured:
+class MeasuredMachines:
     """What several kinds of series of the same machines are made of, read once."""
 
     axis: Axis
@@ -159,7 +159,7 @@ def several(
     now: int | None = None,
 ) -> list[Series]:
     """Return the same of several kinds, with what they are made of read once. ``most``: lines of their own."""
-    read = Measured(axis_of(span, now), sorted(set(machines)), most)
+    read = MeasuredMachines(axis_of(span, now), sorted(set(machines)), most)
     axis, turn = read.axis, read.axis.turn
     measured, began = (turn.at // 1000, turn.began // 1000) if turn else (0, 0)
     gaps = _find_gaps(axis, machines)
@@ -171,7 +171,7 @@ def several(
 
 def rates_by_machine(machines: Collection[str], span: str, *, now: int | None = None) -> dict[str, list[float | None]]:
     """Return machine -> its transitions a minute at each step of the axis, read in one query for all of them."""
-    read = Measured(axis_of(span, now), sorted(set(machines)), most=len(machines))
+    read = MeasuredMachines(axis_of(span, now), sorted(set(machines)), most=len(machines))
     return {line.name: line.values for line in WHATS["transitions"][0](read, "")}
 
 
@@ -204,14 +204,14 @@ class _Bucket:
     count: int = 0
 
 
-def _transitions(read: Measured, queue: str) -> list[Line]:
+def _transitions(read: MeasuredMachines, queue: str) -> list[Line]:
     found: dict[str, dict[int, _Bucket]] = {}
     for row in read.summed:
         found.setdefault(row["machine"], {})[row["bucket"]] = _Bucket(row["sum_covered"], row["sum_transitions"])
     return _fewest([_rate(read.axis, name, buckets) for name, buckets in found.items()], read.most)
 
 
-def _sums(read: Measured, names: Mapping[str, str]) -> list[Line]:
+def _sums(read: MeasuredMachines, names: Mapping[str, str]) -> list[Line]:
     """Add up the rates of all machines, since each may be measured for another time."""
     rows, lines = read.summed, []
     for label, column in names.items():
@@ -224,7 +224,7 @@ def _sums(read: Measured, names: Mapping[str, str]) -> list[Line]:
     return lines
 
 
-def _instances(read: Measured, queue: str) -> list[Line]:
+def _instances(read: MeasuredMachines, queue: str) -> list[Line]:
     """Return the instances as they were at the end of each step."""
     rows = rows_of(read.axis, read.machines).order_by("at").values_list("machine", "bucket", "instances")
     last = {(machine, bucket): count for machine, bucket, count in rows}
@@ -238,7 +238,7 @@ def _instances(read: Measured, queue: str) -> list[Line]:
 # What each row keeps in detail
 
 
-def _draw_details(read: Measured, kind: str) -> list[Line]:
+def _draw_details(read: MeasuredMachines, kind: str) -> list[Line]:
     covered, counted = read.in_detail
     names = {name for numbers in counted.values() for name in numbers.get(kind, {})}
     lines = [
@@ -248,7 +248,7 @@ def _draw_details(read: Measured, kind: str) -> list[Line]:
     return _fewest(lines, read.most)
 
 
-def _throughput(read: Measured, queue: str) -> list[Line]:
+def _throughput(read: MeasuredMachines, queue: str) -> list[Line]:
     covered, counted = read.in_detail
     lines = []
     for label, names in {"in": ["enqueued"], "completed": ["completed"], "failed": ["failed", "lost"]}.items():
@@ -260,7 +260,7 @@ def _throughput(read: Measured, queue: str) -> list[Line]:
     return lines
 
 
-def _quantiles(read: Measured, queue: str, kind: str, before: str = "") -> list[Line]:
+def _quantiles(read: MeasuredMachines, queue: str, kind: str, before: str = "") -> list[Line]:
     _, counted = read.in_detail
     found = {at: histogram(_of_queue(numbers, queue).get(kind, {})) for at, numbers in counted.items()}
     return [
@@ -305,7 +305,7 @@ def _fewest(lines: list[Line], most: int) -> list[Line]:
     return [*kept, Line(name, values, sum(line.total or 0 for line in left), rest=True)]
 
 
-WHATS: dict[str, tuple[Callable[[Measured, str], list[Line]], str]] = {
+WHATS: dict[str, tuple[Callable[[MeasuredMachines, str], list[Line]], str]] = {
     "transitions": (_transitions, "/min"),
     "work": (lambda read, _: _sums(read, {"enqueued": "enqueued", "completed": "completed"}), "/min"),
     "failures": (lambda read, _: _sums(read, FAILURES), "/min"),

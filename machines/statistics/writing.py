@@ -84,7 +84,7 @@ class Part:
         return [(Period.GAP, self.at)] + ([(Period.HOUR, begin // 3_600_000 * 3600)] if inside else [])
 
 
-class Written:
+class WrittenTime:
     """The time of some machines that has been written."""
 
     def __init__(self, parts: Iterable[Part]) -> None:
@@ -145,7 +145,7 @@ def prune(now: int, keep: int = HOURS_KEPT) -> int:
 
 
 def _write_parts(parts: list[Part]) -> None:
-    written = Written(parts)
+    written = WrittenTime(parts)
     last = {part.machine: written.last(part.machine) for part in parts}
     taken = [part for part in parts if written.take(part)]
     if len(taken) < len(parts):

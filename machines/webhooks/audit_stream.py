@@ -143,7 +143,7 @@ def post_head(url: str, entries: Entries) -> None:
 
 
 @dataclass(slots=True)
-class _Rest:
+class _RemainingEntries:
     failures: int = 0
     until: float = 0.0
 
@@ -154,14 +154,14 @@ class AuditStream:
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._database = DatabaseRetry(log, "the audit cannot be streamed: %s")
-        self._rests: dict[str, _Rest] = {}
+        self._rests: dict[str, _RemainingEntries] = {}
 
     def once(self) -> bool:
         """Send to each receiver what it lacks, some at a time; return whether there is more."""
         more = False
         with self._database.around():
             for receiver in conf.AUDIT_STREAM:
-                rest = self._rests.setdefault(receiver, _Rest())
+                rest = self._rests.setdefault(receiver, _RemainingEntries())
                 if self._clock() >= rest.until:
                     more |= self._serve(receiver, rest)
         return more
@@ -169,7 +169,7 @@ class AuditStream:
     def pause(self) -> float:
         return PAUSE if conf.AUDIT_STREAM else IDLE
 
-    def _serve(self, receiver: str, rest: _Rest) -> bool:
+    def _serve(self, receiver: str, rest: _RemainingEntries) -> bool:
         row = _find_row(name_receiver(receiver))
         rows = AuditEntry.objects.filter(number__gt=row.number).order_by("number")
         entries = list(rows.values("number", "digest", *FACTS)[:AT_ONCE])

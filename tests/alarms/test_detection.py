@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from machines.alarms.alarm import KINDS, Alarm, read_machine, sort_alarms, worst_by_machine
-from machines.alarms.detection import Figures, Stuck, raise_alarms
+from machines.alarms.detection import Figures, StuckCount, raise_alarms
 from machines.alarms.queries import QueueDepth
 from machines.engine import Pause, QueueStats, WorkerInfo
 from machines.engine.jobs.clock_jump import ClockJump
@@ -146,7 +146,7 @@ def test_partitions_of_a_lost_node_are_one_alarm():
 
 @pytest.mark.parametrize(("count", "severity"), [(99, "warning"), (100, "critical")])
 def test_many_dead_jobs_or_late_instances_are_critical(count, severity):
-    raised = alarms_of([QueueDepth("m", "q", dead=count)], [worker()], stuck=[Stuck("m", "Open", count, 60_000)])
+    raised = alarms_of([QueueDepth("m", "q", dead=count)], [worker()], stuck=[StuckCount("m", "Open", count, 60_000)])
     assert [alarm.severity for alarm in raised] == [severity, severity]
 
 
@@ -173,7 +173,7 @@ def test_a_key_names_the_machine_of_its_alarm():
     raised = [
         *alarms_of([QueueDepth("order", "q", ready=1, dead=2)], [worker("x/y")], late=late, approvals=1),
         *alarms_of(queues(2), [], {"order": 1}, missing=["sb:{order:0}"]),
-        *alarms_of(queues(1), [worker("order/q0", status="quiet")], stuck=[Stuck("order", "a/b", 1, 60_000)]),
+        *alarms_of(queues(1), [worker("order/q0", status="quiet")], stuck=[StuckCount("order", "a/b", 1, 60_000)]),
     ]
     assert [read_machine(alarm.key) for alarm in raised] == [alarm.machine for alarm in raised]
     assert {"order", ""} == {alarm.machine for alarm in raised}

@@ -12,7 +12,7 @@ from machines.engine.keys import Partition
 from machines.fields import available_events
 from machines.integrations.binding.projection import Projection
 from machines.integrations.binding.reconcile import Reconcile
-from machines.integrations.binding.state_columns import Mirrored, MirroredRevision
+from machines.integrations.binding.state_columns import MirroredRevision, MirroredText
 from machines.signals import stepped
 
 from . import machines
@@ -30,7 +30,7 @@ def order(**fields):
 
 def edit(row, state: str, revision: int) -> None:
     """As SQL by hand would."""
-    type(row).objects.filter(pk=row.pk).update(status=Mirrored(state), status_revision=MirroredRevision(revision))
+    type(row).objects.filter(pk=row.pk).update(status=MirroredText(state), status_revision=MirroredRevision(revision))
 
 
 def stored(row) -> tuple[str, int]:

@@ -119,7 +119,7 @@ def test_refresh_mends_a_row_that_is_ahead_or_edited(machines_there):
     row = order()
     for state, revision in (("paid", 900), ("paid", 1)):
         type(row).objects.update(
-            status=state_columns.Mirrored(state), status_revision=state_columns.MirroredRevision(revision)
+            status=state_columns.MirroredText(state), status_revision=state_columns.MirroredRevision(revision)
         )
         found = type(row).objects.get(pk=row.pk)
         assert found.status.refresh() == "new"

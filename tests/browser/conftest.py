@@ -26,7 +26,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from dashboard.serving import server
 from dashboard.site import stores
-from machines.server.guarded import Guarded
+from machines.server.guarded import GuardedProcess
 from tests.chromium import find_chromium
 from tests.configuration import configure
 from tests.conftest import remove
@@ -83,7 +83,7 @@ def process(redis_url: str, our_prefix: str, log: Path, django_db_setup: None) -
     }
     with server.listen("127.0.0.1", 0) as listener, log.open("wb") as output:
         command = [sys.executable, Path(__file__).with_name("serve.py"), str(listener.fileno())]
-        guarded = Guarded(command, keep=[listener.fileno()], output=output, env=os.environ | settings)
+        guarded = GuardedProcess(command, keep=[listener.fileno()], output=output, env=os.environ | settings)
         yield server.address(listener).rstrip("/")
         guarded.stop()
 

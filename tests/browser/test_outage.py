@@ -14,7 +14,7 @@ from dashboard.serving.server import address, listen
 from dashboard.site import stores
 from machines.catalog import publishing
 from machines.server import Server
-from machines.server.guarded import Guarded
+from machines.server.guarded import GuardedProcess
 from tests.configuration import configure
 
 from .conftest import PASSWORD, _database_url, log_in
@@ -39,7 +39,7 @@ def own_site(server, our_prefix, tmp_path, transactional_db):
     }  # fmt: skip
     with listen("127.0.0.1", 0) as listener, (tmp_path / "log").open("wb") as output:
         command = [sys.executable, Path(__file__).with_name("serve.py"), str(listener.fileno())]
-        guarded = Guarded(command, keep=[listener.fileno()], output=output, env=os.environ | given)
+        guarded = GuardedProcess(command, keep=[listener.fileno()], output=output, env=os.environ | given)
         yield address(listener).rstrip("/")
         guarded.stop()
 

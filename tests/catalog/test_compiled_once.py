@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from machines.catalog import offload
-from machines.catalog.offload import TASKS, Done
+from machines.catalog.offload import TASKS, HelperResult
 from machines.engine.definitions import (
     CompiledDefinition,
     check,
@@ -56,8 +56,8 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(place, name, counting)
 
-    def run(task: str, text: str | bytes, *, who: str, cpu: float, **words: Any) -> Done:
-        return Done(json.loads(json.dumps(TASKS[task](text, **words), default=str)), 0.0)
+    def run(task: str, text: str | bytes, *, who: str, cpu: float, **words: Any) -> HelperResult:
+        return HelperResult(json.loads(json.dumps(TASKS[task](text, **words), default=str)), 0.0)
 
     count(compiled, "read_document")
     count(compiled, "build_outline")

@@ -16,7 +16,7 @@ from websockets import Origin
 from websockets.sync.client import ClientConnection, connect
 
 from machines.engine import Engine
-from machines.server import Guarded
+from machines.server import GuardedProcess
 from tests.clusters import Cluster
 from tests.installation.processes import PATIENCE, ROOT, eventually
 
@@ -64,7 +64,7 @@ class Site:
             "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
             "LOG_LEVEL": "WARNING",
         }
-        self.processes: list[Guarded] = []
+        self.processes: list[GuardedProcess] = []
         self.checked = self.origin = ""
 
     def start(self) -> None:
@@ -121,7 +121,7 @@ class Site:
     def _run(self, *words: str) -> None:
         with (self.home / f"{words[0]}.log").open("wb") as log:
             command = [sys.executable, "manage.py", *words]
-            self.processes.append(Guarded(command, output=log, env=self.environment, cwd=ROOT, grace=20))
+            self.processes.append(GuardedProcess(command, output=log, env=self.environment, cwd=ROOT, grace=20))
 
     def _find_origin(self) -> str:
         eventually(lambda: "Signalbox is at" in self.log("serve"), f"the site starts: {self.log('serve')}")

@@ -17,7 +17,7 @@ from typing import Any
 
 import redis
 
-from machines.server import Guarded
+from machines.server import GuardedProcess
 from machines.server.cluster import free_ports
 from machines.server.folder import find_program
 from tests.conftest import program as program_called
@@ -81,7 +81,7 @@ class RedisServer:
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         with (self._folder / "log").open("ab") as log:
-            process = Guarded([self._program, str(self._folder / "redis.conf")], output=log, grace=30)
+            process = GuardedProcess([self._program, str(self._folder / "redis.conf")], output=log, grace=30)
         try:
             eventually(self._answers, f"the server answers: {(self._folder / 'log').read_text()}")
             yield
@@ -111,7 +111,7 @@ class Units:
         self._program = [sys.executable, str(script)]
         self._values, self._variables = values, variables
         (self.port,) = free_ports(1)
-        self.processes: dict[str, Guarded] = {}
+        self.processes: dict[str, GuardedProcess] = {}
 
     def environment(self, name: str) -> dict[str, str]:
         """The variables of a unit, and nothing of this process but its path."""
@@ -145,7 +145,7 @@ class Units:
     def start(self, name: str) -> None:
         (stop,) = files.unit(name)["TimeoutStopSec"]
         with (self.folder / f"{name}.log").open("wb") as log:
-            self.processes[name] = Guarded(
+            self.processes[name] = GuardedProcess(
                 self.command(name), output=log, env=self.environment(name), cwd=self.state, grace=float(stop)
             )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from machines.server import Guarded
+from machines.server import GuardedProcess
 from machines.server.cluster import free_ports
 from tests.installation.processes import eventually
 
@@ -69,7 +69,7 @@ class Nginx:
         self.plain, self.secure = free_ports(2)
         main = write_configuration(folder, site, self.plain, self.secure)
         with (folder / "log").open("wb") as log:
-            self._process = Guarded([find("nginx"), "-p", str(folder), "-c", str(main)], output=log)
+            self._process = GuardedProcess([find("nginx"), "-p", str(folder), "-c", str(main)], output=log)
         eventually(self._listens, "nginx listens")
 
     def stop(self) -> None:

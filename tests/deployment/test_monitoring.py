@@ -15,7 +15,7 @@ import yaml
 from django.test import Client
 
 from dashboard.metrics.families import list_families, list_series
-from machines.server import Guarded
+from machines.server import GuardedProcess
 from machines.server.cluster import free_ports
 from tests.configuration import configure
 from tests.installation.processes import eventually
@@ -130,7 +130,7 @@ def test_prometheus_loads_the_rules_and_answers_each_panel(scraped, tmp_path):
     (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
     command = [find("prometheus"), f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data"]
     with (tmp_path / "log").open("wb") as log:
-        process = Guarded([*command, f"--web.listen-address=127.0.0.1:{port}"], output=log)
+        process = GuardedProcess([*command, f"--web.listen-address=127.0.0.1:{port}"], output=log)
     try:
         api = httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v1", timeout=60, trust_env=False)
 

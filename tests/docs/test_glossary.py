@@ -108,6 +108,7 @@ NO_VERBS = read_words(
 GENERATED = {"engine-reference.md", "python-api.md"}  # made of the source
 KEYS = {"keys.py", "pattern_keys.py"}  # a function is a key, named by what it holds; its docstring begins with the type
 PUBLIC = {"Verdict"}  # a name of the patterns that programs import
+RECORDS = {"Decoded", "Held", "Migrated", "Published", "Retired", "Sent", "Taken"}  # records that programs read
 # Names of the engine that programs call, one of Django, and the one that every page imports.
 KNOWN = {"emitted_logs", "unsettled_machines", "withdrawn_versions", "bound_data", "redacted_engine"}
 RELATIVE = {"how", "what", "when", "where", "whether", "which", "who", "why"}
@@ -264,6 +265,23 @@ def test_no_file_has_a_private_name():
 def test_no_class_has_a_private_name():
     found = {name: find_private(split_words(name)) for name in list_classes()}
     assert {name: words for name, words in found.items() if words and name not in PUBLIC} == {}
+
+
+def test_no_class_is_named_by_a_participle():
+    """Errors of the engine are, and bodies of the API, whose names are in its schema."""
+    found = []
+    for file in list_modules():
+        if file.suffix == ".py" and file.name not in ("api.py", "errors.py"):
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            names = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and not is_error(node)]
+            found += [
+                f"{file}: {name}" for name in names if is_participle(name.lower()) and name not in RECORDS | {"When"}
+            ]
+    assert found == []
+
+
+def is_error(node: ast.ClassDef) -> bool:
+    return any(re.search("Error|Exception|Failed|BadInput|Conflict", ast.unparse(base)) for base in node.bases)
 
 
 def test_no_body_has_a_private_word():

@@ -20,7 +20,7 @@ import redis
 from playwright.sync_api import Browser, Page, expect
 
 from dashboard.serving import server
-from machines.server.guarded import Guarded
+from machines.server.guarded import GuardedProcess
 from tests.browser.conftest import _listen, chromium
 from tests.conftest import remove
 from tests.installation.processes import eventually
@@ -67,7 +67,7 @@ def run(environment: dict[str, str], *command: object, code: int = 0) -> str:
 def _serve(shop: dict[str, str], log: Path, command: Callable[[int], list[str | Path]]) -> Iterator[str]:
     with server.listen("127.0.0.1", 0) as listener, log.open("wb") as output:
         descriptor = listener.fileno()
-        guarded = Guarded(command(descriptor), keep=[descriptor], output=output, env=shop)
+        guarded = GuardedProcess(command(descriptor), keep=[descriptor], output=output, env=shop)
         url = server.address(listener).rstrip("/")
         eventually(lambda: _answers(url), "the shop answers")
         yield url

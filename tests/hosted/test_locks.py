@@ -14,7 +14,7 @@ import pytest
 from django.db.utils import ConnectionHandler
 
 from machines.conf.project import _read_journal_mode, sqlite_options
-from machines.server.guarded import Guarded
+from machines.server.guarded import GuardedProcess
 from tests.installation.processes import eventually
 
 from .conftest import run
@@ -110,7 +110,7 @@ def test_duties_and_outbox_go_on_and_answers_say_503(locked: tuple[dict[str, str
     try:
         assert holder.stdout.readline() == "held\n"
         with log.open("wb") as output:
-            worker = Guarded([sys.executable, "-m", "machines.cli", "worker"], output=output, env=environment)
+            worker = GuardedProcess([sys.executable, "-m", "machines.cli", "worker"], output=output, env=environment)
         for said in ("events of rows wait", "versions cannot be recorded"):
             eventually(lambda said=said: said in log.read_text(), said)
         answers = json.loads(find_line('{"read"', run(environment, "-c", ASK, session, "made-meanwhile")))

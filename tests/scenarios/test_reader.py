@@ -9,7 +9,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from machines.testing.scenarios import schema
-from machines.testing.scenarios.document import Given, Message, Refusal, Then, When, format_delay
+from machines.testing.scenarios.document import Message, Refusal, ScenarioBegin, Then, When, format_delay
 from machines.testing.scenarios.files import check_names
 from machines.testing.scenarios.reader import read_text
 from tests.cases import for_each
@@ -43,7 +43,7 @@ scenarios:
 
 def test_everything_that_can_be_written_is_read():
     (scenario,) = read(WHOLE).scenarios
-    assert scenario.given == Given(
+    assert scenario.given == ScenarioBegin(
         {"total": 20, "parcel": "P"}, "o-1", 1795435200000, (When("event", "pay", payload={"amount": 20}),)
     )
     steps = scenario.steps

@@ -23,7 +23,7 @@ import httpx
 import pytest
 
 from dashboard.serving import server
-from machines.server.guarded import Guarded
+from machines.server.guarded import GuardedProcess
 from tests.conftest import remove
 from tests.installation.processes import eventually
 
@@ -127,7 +127,7 @@ def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Provider]:
         port = listener.getsockname()[1]
     with (tmp_path_factory.mktemp("provider") / "log").open("wb") as output:
         command = [sys.executable, "-m", "oidc_provider_mock", "--port", str(port)]
-        guarded = Guarded(command, output=output, env=os.environ | {"PYTHONWARNINGS": "ignore"})
+        guarded = GuardedProcess(command, output=output, env=os.environ | {"PYTHONWARNINGS": "ignore"})
         url = f"http://127.0.0.1:{port}"
         try:
             eventually(lambda: _answers(f"{url}/.well-known/openid-configuration"), "the provider answers", 180)
@@ -154,7 +154,7 @@ def start_site(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Call
         settings = {"REDIS_URL": redis_url, "SIGNALBOX_PREFIX": prefix, "SIGNALBOX_HOME": str(home), **variables}
         with server.listen("127.0.0.1", 0) as listener, (home / "log").open("wb") as output:
             command = [sys.executable, Path(__file__).with_name("serve.py"), str(listener.fileno())]
-            guarded = Guarded(command, keep=[listener.fileno()], output=output, env=os.environ | settings)
+            guarded = GuardedProcess(command, keep=[listener.fileno()], output=output, env=os.environ | settings)
             site = Site(server.address(listener).rstrip("/"), home)
             try:
                 eventually(lambda: _answers(f"{site.url}/healthz"), "the site answers", 240)

@@ -113,7 +113,7 @@ def _authenticate_session(request: HttpRequest) -> Caller:
     return Caller(Actor.of(request), f"user:{request.user.pk}")
 
 
-class Authenticated:
+class Authentication:
     """Gives the framework the caller, who is known before an operation begins."""
 
     def __call__(self, request: HttpRequest) -> Caller | None:
@@ -123,7 +123,7 @@ class Authenticated:
         return self(request)
 
 
-class Bearer(Authenticated, HttpBearer):
+class Bearer(Authentication, HttpBearer):
     """Describes tokens in the OpenAPI document."""
 
     openapi_bearerFormat = "sb_<id>_<secret>"
@@ -133,7 +133,7 @@ class Bearer(Authenticated, HttpBearer):
     )
 
 
-class Session(Authenticated, APIKeyCookie):
+class Session(Authentication, APIKeyCookie):
     """Describes the login of the pages."""
 
     param_name = "sessionid"

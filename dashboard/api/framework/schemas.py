@@ -83,7 +83,7 @@ class Out(BaseModel):
     @classmethod
     def build(cls, record: object, **more: Any) -> Self:
         """Make it of a record, and of what the record does not hold or holds otherwise."""
-        return cls.model_validate(_Extended(record, more))
+        return cls.model_validate(_ExtendedRecord(record, more))
 
 
 def _list_column_types(model: type[Model]) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _list_column_types(model: type[Model]) -> dict[str, Any]:
     return found
 
 
-class _Extended:
+class _ExtendedRecord:
     def __init__(self, record: object, more: dict[str, Any]) -> None:
         self._record, self._more = record, more
 

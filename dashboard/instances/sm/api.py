@@ -8,13 +8,13 @@ from pydantic import Field
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Body, Out, Reason, Why
 from machines.instances import sm_keys
-from machines.instances.sm_keys import Kept
+from machines.instances.sm_keys import StoredMachine
 
 group = Group("keys", "State machines by key, as stored by the SM commands.", everywhere=True)
 KEY = "/sm/{instance:key}"
 
 
-class KeptOut(Out.derive(Kept, "key current initial reason")):
+class KeptOut(Out.derive(StoredMachine, "key current initial reason")):
     map: dict[str, list[str]] = Field(description="state -> the states it leads to")
     onward: list[str] = Field(description="where it may go now")
 
@@ -30,7 +30,7 @@ class Forcing(Moving):
 
 
 @group.get(KEY, right="view", answers=KeptOut)
-def get_key(request: HttpRequest, key: str) -> Kept:
+def get_key(request: HttpRequest, key: str) -> StoredMachine:
     """Get a state machine by key.
 
     Return the key. Nobody can list such keys: they look like any other.
@@ -39,7 +39,7 @@ def get_key(request: HttpRequest, key: str) -> Kept:
 
 
 @group.post(f"{KEY}/mutate", right="fire", answers=KeptOut)
-def mutate_key(request: HttpRequest, key: str, body: Moving) -> Kept:
+def mutate_key(request: HttpRequest, key: str, body: Moving) -> StoredMachine:
     """Move to a state.
 
     Move the key along its map: where that does not lead there, 422.
@@ -49,7 +49,7 @@ def mutate_key(request: HttpRequest, key: str, body: Moving) -> Kept:
 
 
 @group.post(f"{KEY}/force", right="operate", answers=KeptOut)
-def force_key(request: HttpRequest, key: str, body: Forcing) -> Kept:
+def force_key(request: HttpRequest, key: str, body: Forcing) -> StoredMachine:
     """Force a state.
 
     Move the key into any state of its map.

@@ -23,7 +23,7 @@ from machines.engine.definitions import outline
 from machines.engine.errors import DefinitionError
 from machines.instances import sm_keys
 from machines.instances.forms import REASON_LIMIT, PageForm
-from machines.instances.sm_keys import Kept, Moved, MoveRefused
+from machines.instances.sm_keys import Moved, MoveRefused, StoredMachine
 from machines.people.actor import Actor
 
 
@@ -97,7 +97,7 @@ class FailedMove:
     status: int
 
 
-def make_row(kept: Kept, state: Name) -> Row:
+def make_row(kept: StoredMachine, state: Name) -> Row:
     targets = list(dict.fromkeys(kept.map[state.name]))
     return Row(state, [Name(one, one in kept.map) for one in targets[:MAX_TARGETS]], len(targets[MAX_TARGETS:]))
 
@@ -148,7 +148,7 @@ def _move(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> str
     return f"{'Forced: ' if force else ''}{Name(before.current)} → {state}"
 
 
-def _render_page(request: HttpRequest, kept: Kept, attempt: FailedMove | None = None) -> HttpResponse:
+def _render_page(request: HttpRequest, kept: StoredMachine, attempt: FailedMove | None = None) -> HttpResponse:
     onward = [Name(state) for state in kept.onward]
     states = [Name(state) for state in kept.map]
     context: dict[str, Any] = {
@@ -179,7 +179,7 @@ class Drawing:
     why: tuple[str, ...] = ()
 
 
-def draw_key(kept: Kept) -> Drawing:
+def draw_key(kept: StoredMachine) -> Drawing:
     """Draw the map with its current state highlighted and the transitions out of it marked."""
     arrows = sum(len(targets) for targets in kept.map.values())
     if not kept.map:

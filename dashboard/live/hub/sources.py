@@ -63,11 +63,11 @@ class Source:
 WORKERS = Source("workers")
 
 
-class Lost:
+class LostReading:
     """The reading of a source whose server does not answer."""
 
 
-LOST = Lost()
+LOST = LostReading()
 
 
 class Unavailable(Exception):

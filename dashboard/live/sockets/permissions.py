@@ -185,7 +185,7 @@ BATCH = 50
 AFTER_DOUBT = 1.0
 
 
-class Watched(Protocol):
+class WatchedTopics(Protocol):
     session: str
 
     def apply_rights(self, rights: Rights | None) -> None:
@@ -198,16 +198,16 @@ class Watched(Protocol):
 class SessionMonitor:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._watched: set[Watched] = set()
+        self._watched: set[WatchedTopics] = set()
         self._doubt = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def enter(self, socket: Watched) -> None:
+    def enter(self, socket: WatchedTopics) -> None:
         self._watched.add(socket)
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="session monitor", context=run_in_own_context())
 
-    def exit(self, socket: Watched) -> None:
+    def exit(self, socket: WatchedTopics) -> None:
         self._watched.discard(socket)
         if not self._watched and self._task is not None:
             self._task.cancel()
@@ -241,12 +241,12 @@ class SessionMonitor:
                 self._doubt_all(sockets, batch)
 
     @staticmethod
-    def _pass_on(sockets: Mapping[str, list[Watched]], rights: Mapping[str, Rights | None]) -> None:
+    def _pass_on(sockets: Mapping[str, list[WatchedTopics]], rights: Mapping[str, Rights | None]) -> None:
         for session, held in rights.items():
             for socket in sockets[session]:
                 socket.apply_rights(held)
 
-    def _doubt_all(self, sockets: Mapping[str, list[Watched]], sessions: list[str]) -> None:
+    def _doubt_all(self, sockets: Mapping[str, list[WatchedTopics]], sessions: list[str]) -> None:
         self.hurry()
         for session in sessions:
             for socket in sockets[session]:

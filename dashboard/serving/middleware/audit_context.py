@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from dashboard.shared.async_middleware import AsyncMiddleware
 from machines.audit import reveals
 from machines.audit.request_context import current_request
-from machines.audit.reveals import Collected
+from machines.audit.reveals import ShownFields
 
 
 class AuditContext(AsyncMiddleware):
@@ -38,7 +38,7 @@ class AuditContext(AsyncMiddleware):
 
 
 @contextmanager
-def _collect(request: HttpRequest) -> Iterator[Collected]:
+def _collect(request: HttpRequest) -> Iterator[ShownFields]:
     outer = current_request.set(request)
     try:
         with reveals.collect_reveals() as found:

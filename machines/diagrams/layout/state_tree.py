@@ -147,7 +147,7 @@ def _at(tree: Tree, names: Iterable[str], level: Container[str]) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldedTree:
     """``shown``: state -> the state it is shown as. ``members``: transition of a line that stands for several -> all of
     these; ``titles``: -> the text that lists them."""
 
@@ -177,7 +177,7 @@ def effective(outline: Outline, folds: Collection[str]) -> frozenset[str]:
     return frozenset(name for name in known if not any(above in known for above in list(tree.ancestors(name))[1:]))
 
 
-def fold(outline: Outline, folds: Collection[str], *, merged: bool) -> Folded:
+def fold(outline: Outline, folds: Collection[str], *, merged: bool) -> FoldedTree:
     """Fold states. ``merged``: transitions from one state to the same target become one line, also where nothing is
     folded."""
     return _Folding(Tree(outline), effective(outline, folds), merged).build()
@@ -195,14 +195,14 @@ class _Folding:
     def _find_shown(self, state: StateOutline) -> str:
         return next((above for above in self._tree.ancestors(state.name) if above in self._folds), state.name)
 
-    def build(self) -> Folded:
+    def build(self) -> FoldedTree:
         outline = self._tree.outline
         states = tuple(self._state(state) for state in outline.states if self._shown[state.name] == state.name)
         fed = {queue for state in states for queue in (*(invoke.queue for invoke in state.invokes), *state.enqueues)}
         queues = tuple(queue for queue in outline.queues if queue in fed or not self._folds)
         initial = self._shown.get(outline.initial, outline.initial)
         small = replace(outline, states=states, initial=initial, queues=queues)
-        return Folded(small, self._shown, self._members, self._titles)
+        return FoldedTree(small, self._shown, self._members, self._titles)
 
     def _state(self, state: StateOutline) -> StateOutline:
         """Fold a state: only the lines that leave it are left."""

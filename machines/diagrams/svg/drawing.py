@@ -15,7 +15,7 @@ from machines.diagrams.layout.curves import Box
 from machines.diagrams.layout.labels import drawable, state_name, transition_title
 from machines.diagrams.layout.levels import FUEL, lay_out
 from machines.diagrams.layout.routes import Wire
-from machines.diagrams.layout.state_tree import Folded, Tree, fold
+from machines.diagrams.layout.state_tree import FoldedTree, Tree, fold
 from machines.diagrams.part_names import fold_id, mark_id, queue_id, start_id, state_id
 
 from .elements import OUTLINED, Element, element, serialize, text, title
@@ -59,7 +59,7 @@ def draw(outline: Outline, *, folds: Collection[str] = (), full: bool = False, m
 
 
 class _Drawing:
-    def __init__(self, tree: Tree, folded: Folded, fuel: int) -> None:
+    def __init__(self, tree: Tree, folded: FoldedTree, fuel: int) -> None:
         self._outline = tree.outline
         self._folded = folded
         self._tree = tree

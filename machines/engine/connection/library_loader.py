@@ -44,7 +44,7 @@ _reported: set[int] = set()  # release numbers of newer libraries that the log h
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldLibrary:
     """The library that a server holds. ``number``: its release number, 0 for one of before there were numbers;
     ``serves``: the lowest number of programs whose calls it answers."""
 
@@ -62,12 +62,12 @@ class Visit:
     """What became of one server. ``address``: "" for the only one; ``error``: why it did not answer."""
 
     address: str
-    held: Held | None = None
+    held: HeldLibrary | None = None
     loaded: bool = False
     error: Exception | None = None
 
 
-Choice = Callable[[Held | None], bool]
+Choice = Callable[[HeldLibrary | None], bool]
 """Tells whether a library that a server holds, or None, has to be replaced by this process's own."""
 
 
@@ -107,9 +107,9 @@ class LibraryLoader:
     def load_missing(self) -> None:
         """Load the library because a function is missing on a server. Raises EngineFault where another one stays."""
         with self._lock:
-            stays: list[Held] = []
+            stays: list[HeldLibrary] = []
 
-            def is_wanted(held: Held | None) -> bool:
+            def is_wanted(held: HeldLibrary | None) -> bool:
                 if held is None or held.number < library.RELEASE:
                     return True
                 if held.number == library.RELEASE and not held.is_ours and not self._replaced_same:
@@ -129,7 +129,7 @@ class LibraryLoader:
                     "its release"
                 )
 
-    def read(self) -> list[Held | None]:
+    def read(self) -> list[HeldLibrary | None]:
         """Return what the server holds, or each primary of a cluster."""
         return [read_held(node) for node in routing.list_nodes(self._client)]
 
@@ -160,7 +160,7 @@ class LibraryLoader:
         return visits
 
     def _load_permitted(
-        self, node: redis.Redis, held: Held | None, address: str, is_wanted: Choice, stays: bool
+        self, node: redis.Redis, held: HeldLibrary | None, address: str, is_wanted: Choice, stays: bool
     ) -> bool:
         """Load the library. Where this account may not, go on with the one that ``stays``."""
         try:
@@ -199,7 +199,7 @@ class LibraryLoader:
         return None
 
 
-def read_held(node: redis.Redis) -> Held | None:
+def read_held(node: redis.Redis) -> HeldLibrary | None:
     """Ask one server for its library; None where it has none."""
     try:
         answer = node.execute_command("FCALL_RO", "sb_library", 0, "release")  # type: ignore[no-untyped-call]
@@ -210,11 +210,11 @@ def read_held(node: redis.Redis) -> Held | None:
     return read_answer(answer)
 
 
-def read_answer(answer: Any) -> Held:
+def read_answer(answer: Any) -> HeldLibrary:
     """Read what ``sb_library`` answers: libraries without a number answer their fingerprint alone."""
     if isinstance(answer, list):
-        return Held(int(answer[0]), str(answer[1]), int(answer[2]) if len(answer) > 2 else 0)
-    return Held(0, str(answer))
+        return HeldLibrary(int(answer[0]), str(answer[1]), int(answer[2]) if len(answer) > 2 else 0)
+    return HeldLibrary(0, str(answer))
 
 
 def put(node: redis.Redis) -> None:
@@ -253,7 +253,7 @@ def _release(node: redis.Redis, lock: str, token: str) -> None:
         log.debug("the lock %s is left to expire: %s", lock, error)
 
 
-def _check_served(held: Held) -> None:
+def _check_served(held: HeldLibrary) -> None:
     """Raise EngineFault for a library of the future that answers other calls than this release makes; say once in the
     log that this process works with one of a newer release."""
     if held.serves > library.RELEASE:
@@ -272,7 +272,7 @@ def _check_served(held: Held) -> None:
         )
 
 
-def _build_denied(held: Held | None, address: str) -> LibraryNotLoaded:
+def _build_denied(held: HeldLibrary | None, address: str) -> LibraryNotLoaded:
     where = f"the server {address}" if address else "the server"
     if held is None:
         return LibraryNotLoaded(f"{where} has no functions library")

@@ -267,7 +267,7 @@ HELP_AFTER = 0.1  # seconds after which a caller brings the instance into force 
 MAX_HOPS = 8  # from a partition of an earlier number over the one before to the new one, and a few to spare
 
 
-class Relocated(list[Any]):
+class RelocatedReply(list[Any]):
     """A reply that another partition gave than the one that was asked: ``root``."""
 
     root = ""
@@ -301,11 +301,11 @@ def follow(
             waiting.pause(pause)
             pause = min(2 * pause, LONGEST_HOP_PAUSE)
         reply = send(root)
-    found = Relocated(reply)
+    found = RelocatedReply(reply)
     found.root = root
     return found
 
 
 def get_root(reply: Any, root: str) -> str:
     """Return the root that answered."""
-    return reply.root if isinstance(reply, Relocated) else root
+    return reply.root if isinstance(reply, RelocatedReply) else root

@@ -19,14 +19,14 @@ from .findings import Path, Report, quote
 AddFinding = Callable[[str, Path, str, str], None]  # code, path, message, hint
 
 
-class _Broken:
+class _BrokenValue:
     """Stands for a value that was reported already; readers skip it silently."""
 
     def __repr__(self) -> str:
         return "BROKEN"
 
 
-BROKEN: Final = _Broken()
+BROKEN: Final = _BrokenValue()
 
 
 class TooLarge(Exception):

@@ -79,7 +79,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedSurvey:
     """Figures of a machine, and the readings they were made of."""
 
     parts: tuple[Reading, ...]
@@ -96,7 +96,7 @@ class SurveyReader:
         self._catalog = catalog
         self._lock = waiting.Lock()
         self._readings: dict[str, Reading] = {}
-        self._merged: dict[str, Merged] = {}
+        self._merged: dict[str, MergedSurvey] = {}
         self._whole_at = -WHOLE  # when all partitions were asked, by our clock (s)
         self._began = -1.0  # monotonic seconds at which the latest reading began
         self._latest = Survey()
@@ -160,7 +160,7 @@ class SurveyReader:
             read = tuple(part for part in parts if isinstance(part, Reading))
             live = replies.merge_live([part.live for part in read])
             stats = queue_operations.merge_stats([{"now": part.at, "queues": part.queues} for part in read])
-            merged = self._merged[name] = Merged(read, live, stats)
+            merged = self._merged[name] = MergedSurvey(read, live, stats)
         found.lives[name], found.queues[name] = merged.live, merged.queues
         if now is not None or missing:
             at = now or merged.live.now

@@ -38,7 +38,7 @@ class InvokePart:
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class EntryResult:
     """What is active after an entry. ``conflict``: two states that exclude each other, or None."""
 
     leaves: tuple[str, ...]
@@ -120,7 +120,7 @@ class VersionContent:
             raise KeyError(name)
         return found
 
-    def enter(self, targets: Iterable[str]) -> Entered:
+    def enter(self, targets: Iterable[str]) -> EntryResult:
         """Compute what is active when these states are entered together, each by its default, without a memory."""
         chosen: set[str] = set()
         for target in targets:
@@ -148,7 +148,7 @@ class VersionContent:
                 conflict = (picked[0].name, picked[1].name)
             waiting += picked[:1]
         order = {name: position for position, name in enumerate(self.names)}
-        return Entered(tuple(sorted(leaves, key=order.__getitem__)), frozenset(active), conflict)
+        return EntryResult(tuple(sorted(leaves, key=order.__getitem__)), frozenset(active), conflict)
 
     def _choose(self, target: str, chosen: set[str], depth: int = 0) -> None:
         state = self._state(target)

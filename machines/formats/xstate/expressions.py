@@ -43,10 +43,10 @@ _OTHERS = "only context, event and params mean something here"
 _OF_ACTORS = ("spawn", "self", "system", "enqueue", "check")
 
 
-def translate(text: str, scope: Scope, place: Place, *, condition: bool = False) -> str | Untranslated:
+def translate(text: str, scope: Scope, place: Place, *, condition: bool = False) -> str | Refusal:
     """Translate a script's expression, or what its function returns, to an expression of ours."""
     found = _begin(text, scope, place)
-    if isinstance(found, Untranslated):
+    if isinstance(found, Refusal):
         return found
     translator, node = found
     if node.type == "statement_block":
@@ -57,28 +57,28 @@ def translate(text: str, scope: Scope, place: Place, *, condition: bool = False)
     return _finish(value, translator)
 
 
-def fields_of(text: str, scope: Scope, place: Place) -> dict[str, str] | Untranslated:
+def fields_of(text: str, scope: Scope, place: Place) -> dict[str, str] | Refusal:
     """Return the object that a function returns, as an expression for each key."""
     found = _begin_object(text, scope, place)
-    if isinstance(found, Untranslated):
+    if isinstance(found, Refusal):
         return found
     translator, pairs = found
     fields: dict[str, str] = {}
     for key, node in pairs.items():
         value = _finish(translator.value(node), translator)
-        if isinstance(value, Untranslated):
+        if isinstance(value, Refusal):
             return value
         fields[key] = value
     return fields
 
 
-def initial_fields(text: str, scope: Scope, place: Place) -> list[tuple[str, Any, str | None]] | Untranslated:
+def initial_fields(text: str, scope: Scope, place: Place) -> list[tuple[str, Any, str | None]] | Refusal:
     """Read ``context: ({input}) => ({...})``.
 
     Return each name, its first value, and the expression that sets it where one is needed.
     """
     found = _begin_object(text, scope, place)
-    if isinstance(found, Untranslated):
+    if isinstance(found, Refusal):
         return found
     translator, pairs = found
     reading = scope.reading
@@ -94,7 +94,7 @@ def initial_fields(text: str, scope: Scope, place: Place) -> list[tuple[str, Any
             fields.append((key, value, None))
         else:
             expression = _finish(translator.value(node), translator)
-            if isinstance(expression, Untranslated):
+            if isinstance(expression, Refusal):
                 return expression
             fields.append((key, None, expression))
     return fields
@@ -123,24 +123,24 @@ def _default(translator: Translator, node: Node) -> Any:
     return plain(translator.script, part(node, "right")) if node.type == "binary_expression" else None
 
 
-def _begin_object(text: str, scope: Scope, place: Place) -> tuple[Translator, dict[str, Node]] | Untranslated:
+def _begin_object(text: str, scope: Scope, place: Place) -> tuple[Translator, dict[str, Node]] | Refusal:
     """Return a translator, and the names and values of the object that a function returns.
 
     A context that is spread into the object is skipped, because its fields exist anyway.
     """
     found = _begin(text, scope, place)
-    if isinstance(found, Untranslated):
+    if isinstance(found, Refusal):
         return found
     translator, node = found
     if node.type == "statement_block":
         last = settle(translator, node)
         if last is None:
-            return Untranslated("it does more than return a value")
+            return Refusal("it does more than return a value")
         node = bare(last)
     if node.type == "identifier" and translator.locals.get(translator.of(node)) is INPUT:
         return translator, {}
     if node.type != "object":
-        return Untranslated("it does not return an object literal")
+        return Refusal("it does not return an object literal")
     pairs: dict[str, Node] = {}
     for one in list_parts(node):
         if one.type == "spread_element" and translator.value(list_parts(one)[0]) in (CONTEXT, INPUT):
@@ -150,37 +150,37 @@ def _begin_object(text: str, scope: Scope, place: Place) -> tuple[Translator, di
             continue
         key = key_of(translator.script, part(one, "key")) if one.type == "pair" else None
         if key is None or key in pairs:
-            return Untranslated("the object holds more than names and values")
+            return Refusal("the object holds more than names and values")
         pairs[key] = part(one, "value")
     return translator, pairs
 
 
-def _finish(value: Code, translator: Translator) -> str | Untranslated:
+def _finish(value: Code, translator: Translator) -> str | Refusal:
     names = _scope(translator)
     if names.notes.refusal:
         return names.notes.refusal
     if translator.effects:
-        return Untranslated("it changes something besides having a value")
+        return Refusal("it changes something besides having a value")
     text = names.whole(value.text)
     if "\0" in text:
         name = text[text.index("\0") :].split(",")[0].split(")")[0].split(" ")[0]
         what = _WHOLE.get(name)
-        return Untranslated(f"it uses {what} as a whole", "name the fields") if what else Untranslated("it uses actors")
+        return Refusal(f"it uses {what} as a whole", "name the fields") if what else Refusal("it uses actors")
     return text
 
 
-def _begin(text: str, scope: Scope, place: Place) -> tuple[Translator, Node] | Untranslated:
+def _begin(text: str, scope: Scope, place: Place) -> tuple[Translator, Node] | Refusal:
     """Return a translator, and what it is to translate: an expression, or the body of a function."""
     try:
         script, node = parse_expression(text, typed=True)
     except SyntaxProblem as problem:
-        return Untranslated(problem.message)
+        return Refusal(problem.message)
     names = ExpressionScope(scope, place)
     translator = Translator(names, script, names.names)
     if not is_function(node):
         return translator, node
     if not _bind(node, translator, scope.reading.four):
-        return Untranslated("its parameters are not those of XState")
+        return Refusal("its parameters are not those of XState")
     return translator, bare(part(node, "body"))
 
 
@@ -259,7 +259,7 @@ def guard(name: str, scope: Scope, place: Place, read_guard: Callable[[Place, Sc
 
 
 @dataclass(frozen=True, slots=True)
-class Untranslated:
+class Refusal:
     why: str
     hint: str = ""
 
@@ -269,18 +269,18 @@ class Notes(Report):
 
     def __init__(self, place: Place) -> None:
         super().__init__()
-        self.refusal: Untranslated | None = None
+        self.refusal: Refusal | None = None
         self.calls = 0
         self._place = place
 
     def count_call(self) -> None:
         self.calls += 1
         if self.calls > MAX_CALLS:
-            self.refusal = self.refusal or Untranslated(f"more than {MAX_CALLS} calls of functions")
+            self.refusal = self.refusal or Refusal(f"more than {MAX_CALLS} calls of functions")
 
     def add(self, code: str, where: str | Callable[[], str], message: str, hint: str = "") -> None:
         if get_severity(code) == "error":
-            self.refusal = self.refusal or Untranslated(message.removesuffix(" cannot be translated"), hint)
+            self.refusal = self.refusal or Refusal(message.removesuffix(" cannot be translated"), hint)
         else:
             self._place.report.add(code, self._place.path, message, hint)
 

@@ -25,7 +25,7 @@ from machines.engine.records import Outcome
 
 from . import registry
 from .definition import find_transition
-from .libraries import ANY, ANY_OTHER, Declared
+from .libraries import ANY, ANY_OTHER, DeclaredTransition
 from .recording import ARGUMENTS, acting_as
 from .registry import Attachment
 
@@ -151,14 +151,16 @@ def _lock(attachment: Attachment, id: str, using: str, *, lock: bool = True) -> 
         raise UnknownInstance(attachment.machine, id) from error
 
 
-def _demand(attachment: Attachment, row: models.Model, event: str, user: Any) -> Declared:
+def _demand(attachment: Attachment, row: models.Model, event: str, user: Any) -> DeclaredTransition:
     refusal, declared = _find_refusal(attachment, row, event, user)
     if refusal or declared is None:
         raise MethodRefused(f"{_label(attachment, event)} cannot be called: {refusal}")
     return declared
 
 
-def _find_refusal(attachment: Attachment, row: models.Model, event: str, user: Any) -> tuple[str, Declared | None]:
+def _find_refusal(
+    attachment: Attachment, row: models.Model, event: str, user: Any
+) -> tuple[str, DeclaredTransition | None]:
     if event not in attachment.transitions:
         return f"{attachment.label} declares no such transition", None
     value = attachment.value_of(row)

@@ -14,7 +14,7 @@ from machines.catalog import publishing
 from machines.engine import Engine
 
 from .columns import NotAttachable, declare_context
-from .libraries import ANY, ANY_OTHER, Declared
+from .libraries import ANY, ANY_OTHER, DeclaredTransition
 from .registry import Attachment
 
 TARGET = "target"
@@ -51,7 +51,7 @@ def _declare_columns(attachment: Attachment) -> dict[str, Any]:
     return {"context": declare_context(attachment.model, names), "index": list(names)}
 
 
-def _describe_event(sources: dict[Any, Declared]) -> dict[str, str]:
+def _describe_event(sources: dict[Any, DeclaredTransition]) -> dict[str, str]:
     text = next((one.label for one in sources.values() if one.label), "")
     return {"description": text[:200]} if text else {}
 
@@ -69,7 +69,7 @@ def _build_state(attachment: Attachment, value: Any, name: str) -> dict[str, Any
     return built | ({"on": on} if on else {})
 
 
-def find_transition(sources: dict[Any, Declared], value: Any) -> Declared | None:
+def find_transition(sources: dict[Any, DeclaredTransition], value: Any) -> DeclaredTransition | None:
     """Return the transition of an event from a state: its own, else that of any state, else that of any other one."""
     for source in (value, ANY):
         if source in sources:
@@ -78,7 +78,7 @@ def find_transition(sources: dict[Any, Declared], value: Any) -> Declared | None
     return None if other is None or value in other.targets[:1] else other
 
 
-def _build_transitions(attachment: Attachment, declared: Declared) -> Any:
+def _build_transitions(attachment: Attachment, declared: DeclaredTransition) -> Any:
     names = attachment.states
     targets = [names.find(one) for one in declared.targets]
     targets = list(dict.fromkeys(one for one in targets if one is not None))
@@ -96,13 +96,13 @@ def _build_transitions(attachment: Attachment, declared: Declared) -> Any:
     return [*stays, *chosen]
 
 
-def is_open(attachment: Attachment, declared: Declared) -> bool:
+def is_open(attachment: Attachment, declared: DeclaredTransition) -> bool:
     """Tell whether an event has to name its target, since several are declared."""
     built = _build_transitions(attachment, declared)
     return isinstance(built, list) and any("guard" in one for one in built)
 
 
-def _describe(attachment: Attachment, declared: Declared) -> list[str]:
+def _describe(attachment: Attachment, declared: DeclaredTransition) -> list[str]:
     found = []
     if declared.conditions:
         found.append("if " + " and ".join(declared.conditions))

@@ -45,7 +45,7 @@ _away_until = 0.0
 
 
 @dataclass
-class Settled:
+class SettledRows:
     """What became of rows. ``kinds``: how many were created, moved, edited and removed; ``errors``: by id."""
 
     kinds: Counter[str] = field(default_factory=Counter)
@@ -114,10 +114,10 @@ def settle(
     using: str,
     seen: dict[str, Instance] | None = None,
     notes: Mapping[str, tuple[str, str]] | None = None,
-) -> Settled:
+) -> SettledRows:
     """Put instances into the states of their rows, until a reading of both finds nothing to do. ``seen``: instances as
     this process has just left them; ``notes``: who and why, by id."""
-    done, held = Settled(), seen or {}
+    done, held = SettledRows(), seen or {}
     left = {str(pk): pk for pk in pks}
     for _ in range(TURNS):
         rows = read_rows(attachment, left.values(), using)

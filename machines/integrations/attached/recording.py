@@ -18,7 +18,7 @@ from machines.audit.request_context import current_request
 from machines.engine import limits
 
 from . import registry
-from .libraries import Heard, plain
+from .libraries import MadeTransition, plain
 from .registry import Attachment, Change, Transition
 
 PENDING = "_signalbox_transitions"
@@ -76,7 +76,7 @@ def _follow(model: type[models.Model]) -> None:
     post_delete.connect(_note_deletion, sender=model, dispatch_uid=_UID)
 
 
-def _note_transition(row: models.Model, field_name: str, heard: Heard) -> None:
+def _note_transition(row: models.Model, field_name: str, heard: MadeTransition) -> None:
     for attachment in registry.list_of(type(row)):
         if attachment.field_name == field_name:
             actor, reason = find_actor(row, heard.arguments), find_reason(row, heard.arguments)

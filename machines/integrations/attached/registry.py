@@ -16,7 +16,7 @@ from machines.catalog import mirrors
 from machines.engine import limits
 
 from .columns import Row, read_row
-from .libraries import ANY, ANY_OTHER, Declared, Library, group
+from .libraries import ANY, ANY_OTHER, DeclaredTransition, Library, group
 
 EMPTY = "(empty)"
 _UNFIT = re.compile(r"[.#\x00-\x1f]+")
@@ -27,7 +27,7 @@ _attached: dict[str, Attachment] = {}
 @dataclass(frozen=True)
 class Transition:
     """One call of a method. ``target``: the name of the state, None where it stays; ``source``: the value before;
-    ``begins``: as ``Heard`` has it."""
+    ``begins``: as ``MadeTransition`` has it."""
 
     event: str
     source: Any
@@ -73,7 +73,7 @@ class Attachment:
         return read_states(self.library)
 
     @cached_property
-    def transitions(self) -> dict[str, dict[Any, Declared]]:
+    def transitions(self) -> dict[str, dict[Any, DeclaredTransition]]:
         """Event -> source -> its transition."""
         return group(self.library.list_transitions())
 

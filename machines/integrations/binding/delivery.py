@@ -82,7 +82,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedEntry:
     """How an entry ended. ``state`` and ``revision``: of the instance afterwards, where that is known."""
 
     outcome: str
@@ -193,7 +193,7 @@ def send(claim: Claim) -> None:
         if isinstance(error, Conflict) and claim.entry.kind != Kind.FIRE:  # others move the instance all the time
             _postpone(claim, error)
             return
-        _end(claim, Ended(error.code, message=redact_message(claim.entry.machine, error), error=error))
+        _end(claim, EndedEntry(error.code, message=redact_message(claim.entry.machine, error), error=error))
     except Exception as error:
         log.exception("%s could not be sent; it is tried again", claim.entry)
         _postpone(claim, error)
@@ -204,7 +204,7 @@ def send(claim: Claim) -> None:
             _end(claim, ended)
 
 
-def _carry_out(claim: Claim) -> Ended | None:
+def _carry_out(claim: Claim) -> EndedEntry | None:
     """Send it; None where another process has it by now."""
     entry = claim.entry
     if entry.kind != Kind.FIRE:
@@ -223,20 +223,20 @@ def _carry_out(claim: Claim) -> Ended | None:
                 raise
         except ApprovalNeeded as needed:
             asked = approvals.ask(_person(entry), needed)  # BadInput where there is no reason
-            return Ended("approval", message=f"request {asked.pk} waits for a second person")
+            return EndedEntry("approval", message=f"request {asked.pk} waits for a second person")
         else:
-            return Ended("applied", after.state, after.revision)
+            return EndedEntry("applied", after.state, after.revision)
     return None
 
 
-def _delete(claim: Claim) -> Ended:
+def _delete(claim: Claim) -> EndedEntry:
     entry = claim.entry
     with contextlib.suppress(UnknownInstance):
         get_engine().delete(entry.machine, entry.instance, reason=entry.reason)
-    return Ended("applied")
+    return EndedEntry("applied")
 
 
-def _follow(claim: Claim) -> Ended:
+def _follow(claim: Claim) -> EndedEntry:
     """Bring an instance up to its row; one that is missing is created from it, or is gone for good."""
     field, id, using = claim.field, claim.entry.instance, claim.using
     try:
@@ -246,11 +246,11 @@ def _follow(claim: Claim) -> Ended:
         try:  # another process may have created it meanwhile, with earlier values
             there, _ = following.follow(field, id, using)
         except UnknownInstance:
-            return Ended("applied")
-    return Ended("applied", there.state, there.revision)
+            return EndedEntry("applied")
+    return EndedEntry("applied", there.state, there.revision)
 
 
-def _create(claim: Claim) -> Ended:
+def _create(claim: Claim) -> EndedEntry:
     entry = claim.entry
     try:
         made = _create_from(claim.field, entry, claim.using)
@@ -259,7 +259,7 @@ def _create(claim: Claim) -> Ended:
         ended = _judge_found(claim.field, entry, there)
         there, _ = following.follow(claim.field, entry.instance, claim.using)
         return replace(ended, state=there.state, revision=there.revision)
-    return Ended("applied", made.state, made.revision)
+    return EndedEntry("applied", made.state, made.revision)
 
 
 def _create_from(field: MachineField, entry: OutboxEntry, using: str) -> Instance:
@@ -295,7 +295,7 @@ def _create_in_state(
     return engine.force(machine, id, state, actor="row", reason=why, key=f"{key}:state" if key else None)
 
 
-def _judge_found(field: MachineField, entry: OutboxEntry, there: Instance) -> Ended:
+def _judge_found(field: MachineField, entry: OutboxEntry, there: Instance) -> EndedEntry:
     """Return how a creation ends where an instance of the id is there that it has not made: the row shows that one. One
     that has moved belonged to something else, an earlier row or an earlier database."""
     was = (
@@ -304,10 +304,10 @@ def _judge_found(field: MachineField, entry: OutboxEntry, there: Instance) -> En
     is_new = there.revision <= 1 or (field.follows and following.pass_edits(field, there.id, 1) == there.revision)
     if is_new or (entry.tried_at is not None and timezone.now() - entry.tried_at > REMEMBERED):
         log.info("%s; the row shows it", was)
-        return Ended("exists", there.state, there.revision)
+        return EndedEntry("exists", there.state, there.revision)
     advice = "delete the instance and make the row again, or give the row another id"
     text = f"{was}. The row shows that one. Where it is not the row's, {advice}"
-    return Ended("exists", there.state, there.revision, text, InstanceExists(entry.machine, entry.instance))
+    return EndedEntry("exists", there.state, there.revision, text, InstanceExists(entry.machine, entry.instance))
 
 
 def _expectations(claim: Claim) -> Iterator[int | None]:
@@ -369,21 +369,21 @@ def ensure_instance(field: MachineField, id: str, using: str) -> bool:
     return True
 
 
-def _find_in_history(entry: OutboxEntry) -> Ended | None:
+def _find_in_history(entry: OutboxEntry) -> EndedEntry | None:
     """Return what became of an entry that was sent more than a day ago; None where it never arrived."""
     seen = entry.seen or 0
     try:
         newest = get_engine().get(entry.machine, entry.instance).revision
         steps = get_engine().history(entry.machine, entry.instance, limit=MAX_HISTORY)
     except UnknownInstance:
-        return Ended("unknown", message="it was sent, and the instance is gone: whether it arrived cannot be told")
+        return EndedEntry("unknown", message="it was sent, and the instance is gone: whether it arrived cannot be told")
     later = [step for step in steps if step.revision > seen]
     for step in later:
         if (step.event, step.payload, step.reason) == (entry.event, entry.payload, entry.reason):
-            return Ended("applied", ", ".join(step.configuration), step.revision, "found in the history")
+            return EndedEntry("applied", ", ".join(step.configuration), step.revision, "found in the history")
     if len(later) >= newest - seen:
         return None
-    return Ended("unknown", message="it was sent, and the history no longer goes back to that moment")
+    return EndedEntry("unknown", message="it was sent, and the history no longer goes back to that moment")
 
 
 # The outcome
@@ -403,7 +403,7 @@ def _postpone(claim: Claim, error: Exception) -> None:
     _update(claim, due=timezone.now() + pause, message=str(error)[:SAID])
 
 
-def _end(claim: Claim, ended: Ended) -> None:
+def _end(claim: Claim, ended: EndedEntry) -> None:
     """Write the outcome and the row's columns together."""
     entry, field, using = claim.entry, claim.field, claim.using
     fine = ended.error is None and ended.outcome != "unknown"

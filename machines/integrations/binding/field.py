@@ -14,7 +14,7 @@ from machines.engine import BadInput
 from . import row_signals
 from .bound_state import BoundState
 from .errors import ColumnGone, MirrorReadOnly, NotSaved
-from .state_columns import Mirrored, MirroredRevision, check_id
+from .state_columns import MirroredRevision, MirroredText, check_id
 
 GIVEN = "given to a new row"
 ON_DELETE = ("keep", "delete")
@@ -44,7 +44,7 @@ def read_follows(given: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-class Unchanged:
+class UnchangedValue:
     """Stands for the value that the column has. It is no expression of Django, which from 6.0 on would read the column
     back into the row."""
 
@@ -59,7 +59,7 @@ class MirrorColumn(models.Field):
     """A column that only the product writes: ``save()`` leaves it as the database has it. It also sees the fields of an
     upsert, since Django asks each column where it builds the statement. ``mirrored``: a value that may be written."""
 
-    mirrored: type[Mirrored] | type[MirroredRevision]
+    mirrored: type[MirroredText] | type[MirroredRevision]
     descriptor_class: type[MirrorAttribute]
 
     def _refuse(self, attempt: str) -> MirrorReadOnly:
@@ -71,7 +71,7 @@ class MirrorColumn(models.Field):
         if is_historical(type(row)):
             return super().pre_save(row, add)
         if not add:
-            return Unchanged(self.column)
+            return UnchangedValue(self.column)
         if row.__dict__.get(self.attname):
             raise self._refuse(GIVEN)
         return self.mirrored()
@@ -199,7 +199,7 @@ class MachineField(MirrorColumn, models.CharField):
     """
 
     descriptor_class = StateAttribute
-    mirrored = Mirrored
+    mirrored = MirroredText
     is_machine_field = True
 
     def __init__(

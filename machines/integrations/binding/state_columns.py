@@ -20,7 +20,7 @@ CUT = "…"
 LARGEST = 2**63 - 1  # of a database's whole numbers
 
 
-class Mirrored(str):
+class MirroredText(str):
     """A text that the product itself writes into the column; any other is refused."""
 
     __slots__ = ()
@@ -115,12 +115,12 @@ def _advancing(field: MachineField, using: str) -> str:
 
 def replace(field: MachineField, id: str, state: str, revision: int, using: str, *, seen: Columns) -> bool:
     """Write a state, also an earlier one, in place of what was ``seen``; tell whether that still stood there."""
-    same = {field.revision_name: seen.revision, field.attname: Mirrored(seen.state)}
+    same = {field.revision_name: seen.revision, field.attname: MirroredText(seen.state)}
     value = parse_id(field, id)
     if value is None:
         return False
     found = rows(field, using).filter(**{field.id_field.attname: value}, **same)
-    text = Mirrored(column_text(field, state))
+    text = MirroredText(column_text(field, state))
     return found.update(**{field.attname: text, field.revision_name: MirroredRevision(revision)}) > 0
 
 
@@ -131,7 +131,7 @@ def advance_many(field: MachineField, made: Iterable[Instance], using: str) -> N
         found.setdefault((one.state, one.revision), []).append(one.id)
     for (state, revision), ids in found.items():
         behind = {f"{field.id_field.attname}__in": parse_ids(field, ids), f"{field.revision_name}__lt": revision}
-        text = Mirrored(column_text(field, state))
+        text = MirroredText(column_text(field, state))
         rows(field, using).filter(**behind).update(
             **{field.attname: text, field.revision_name: MirroredRevision(revision)}
         )

@@ -24,7 +24,7 @@ from machines.engine.limits import is_reserved_event
 from machines.engine.verification.usage import Usage, list_links
 from machines.engine.verification.walk import FIELD, Alphabet
 from machines.testing.job_runner import Impossible
-from machines.testing.scenarios.document import Given, When
+from machines.testing.scenarios.document import ScenarioBegin, When
 from machines.testing.scenarios.runner import Sandbox
 
 MOST_STARTS = 8
@@ -249,7 +249,7 @@ class Explorer:
         self._memory = {}
         self.graph.steps += 1
         try:
-            happened = self._sandbox.start(self._machine, Given(data))
+            happened = self._sandbox.start(self._machine, ScenarioBegin(data))
         except (SignalboxError, AssertionError):
             return None
         self.graph.taken.update(happened.transitions)

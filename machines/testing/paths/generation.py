@@ -12,7 +12,7 @@ from machines.engine import SignalboxError
 from machines.engine.definitions import CompiledDefinition, Outline, StateOutline, TransitionOutline
 from machines.engine.definitions.outline import is_match
 from machines.testing.job_runner import Impossible
-from machines.testing.scenarios.document import Given, Scenario, Step, Then, When
+from machines.testing.scenarios.document import Scenario, ScenarioBegin, Step, Then, When
 from machines.testing.scenarios.runner import describe_transition, find_involved, open_sandbox
 
 from .explorer import BEGIN, MOST_SECONDS, MOST_STEPS, Edge, Explorer, Graph, Key
@@ -110,7 +110,7 @@ def _record(url: str, definitions: Mapping[str, CompiledDefinition], machine: st
     record = _Record(run)
     with open_sandbox(url, definitions, machine) as sandbox:
         try:
-            record.begun = sandbox.start(machine, Given(run.data, time=BEGIN)).transitions
+            record.begun = sandbox.start(machine, ScenarioBegin(run.data, time=BEGIN)).transitions
             for when in run.whens:
                 happened = sandbox.perform(when)
                 if happened.error is not None:
@@ -147,7 +147,7 @@ def _merge(first: _Record, second: _Record, outline: Outline, number: int) -> tu
     last = steps[-1].then
     end = ", ".join(last.states) if last is not None else ""
     name = f"Run {number}, to {end}"[:LONGEST_NAME]
-    return Scenario(name, outline.id, Given(first.run.data, time=BEGIN), tuple(steps)), taken
+    return Scenario(name, outline.id, ScenarioBegin(first.run.data, time=BEGIN), tuple(steps)), taken
 
 
 def _explain(state: StateOutline, transition: TransitionOutline, outline: Outline, graph: Graph) -> str:

@@ -36,7 +36,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ScenarioBegin:
     """How a scenario begins. ``time``: ms since the epoch, None for the present; ``events``: what is done before the
     first step, each of which must succeed."""
 
@@ -123,7 +123,7 @@ class Scenario:
 
     name: str
     machine: str
-    given: Given
+    given: ScenarioBegin
     steps: tuple[Step, ...]
     description: str = ""
     line: int = 0

@@ -16,7 +16,7 @@ from machines.formats import text as texts
 from machines.formats import yaml as yaml_format
 from machines.testing.clock import read_duration
 
-from .document import Finding, Given, Message, Refusal, Scenario, ScenarioFile, Step, Then, When
+from .document import Finding, Message, Refusal, Scenario, ScenarioBegin, ScenarioFile, Step, Then, When
 
 SCHEMA = Path(__file__).with_name("schema.json")
 UNKNOWN_KEY, MISSING, WRONG = "SB671", "SB672", "SB673"
@@ -166,9 +166,9 @@ class _Reader:
             seen.add(one.name)
         return ScenarioFile(found["machine"], scenarios, path, self._places)
 
-    def _scenario(self, found: dict[str, Any], path: str, machine: str, shared: Given) -> Scenario:
+    def _scenario(self, found: dict[str, Any], path: str, machine: str, shared: ScenarioBegin) -> Scenario:
         own = self._read_given(found.get("given", {}), f"{path}.given")
-        given = Given(
+        given = ScenarioBegin(
             {**shared.data, **own.data},
             own.id or shared.id,
             shared.time if own.time is None else own.time,
@@ -178,12 +178,12 @@ class _Reader:
         description = found.get("description", "")
         return Scenario(found["name"], machine, given, steps, description, self._places.find_line(path))
 
-    def _read_given(self, found: dict[str, Any], path: str) -> Given:
+    def _read_given(self, found: dict[str, Any], path: str) -> ScenarioBegin:
         events = tuple(
             self._read_when(one, f"{path}.events[{number}]") for number, one in enumerate(found.get("events", ()))
         )
         time = self._read(_read_time, found["time"], f"{path}.time") if "time" in found else None
-        return Given(found.get("data", {}), found.get("id", ""), time, events)
+        return ScenarioBegin(found.get("data", {}), found.get("id", ""), time, events)
 
     def _step(self, found: dict[str, Any], path: str) -> Step:
         when = self._read_when(found["when"], f"{path}.when") if "when" in found else None

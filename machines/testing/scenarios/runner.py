@@ -19,7 +19,7 @@ from machines.testing.assertions import format_value, list_active
 from machines.testing.job_runner import Impossible, list_open, take_job
 from machines.testing.kit import Signalbox, open_engine
 
-from .document import Given, Message, Scenario, ScenarioFile, Step, Then, When
+from .document import Message, Scenario, ScenarioBegin, ScenarioFile, Step, Then, When
 
 Definitions = Mapping[str, CompiledDefinition]
 Find = Callable[[str], CompiledDefinition | None]
@@ -101,7 +101,7 @@ def run_scenario(sandbox: Sandbox, scenario: Scenario, outline: Outline) -> Fail
     return None
 
 
-def _run_step(sandbox: Sandbox, step: Step, number: int, happened: Happened, outline: Outline) -> Failure | None:
+def _run_step(sandbox: Sandbox, step: Step, number: int, happened: StepResult, outline: Outline) -> Failure | None:
     what = f"step {number}" + (f" (line {step.line})" if step.line else "")
     what += f", {step.when}" if step.when is not None else ""
     try:
@@ -119,7 +119,7 @@ def _run_step(sandbox: Sandbox, step: Step, number: int, happened: Happened, out
     return Failure(message, "\n".join(lines), step.line)
 
 
-def find_problems(sandbox: Sandbox, then: Then | None, happened: Happened, outline: Outline) -> list[str]:
+def find_problems(sandbox: Sandbox, then: Then | None, happened: StepResult, outline: Outline) -> list[str]:
     """Compare the instance and the last step with all that a step expects."""
     refused = then.refused if then is not None else None
     if happened.error is not None and refused is None:
@@ -141,7 +141,7 @@ def find_problems(sandbox: Sandbox, then: Then | None, happened: Happened, outli
     ]
 
 
-def _compare_refusal(then: Then, happened: Happened) -> list[str]:
+def _compare_refusal(then: Then, happened: StepResult) -> list[str]:
     if then.refused is None:
         return []
     if happened.error is None:
@@ -219,7 +219,7 @@ def describe_transition(transition: TransitionOutline) -> str:
     return f"{transition.source} -> {', '.join(targets)}"
 
 
-def explain(happened: Happened) -> list[str]:
+def explain(happened: StepResult) -> list[str]:
     """List why each candidate of a refused event was not taken; empty for another error."""
     if not isinstance(happened.error, Refused):
         return []
@@ -239,7 +239,7 @@ class Sent:
 
 
 @dataclass(slots=True)
-class Happened:
+class StepResult:
     """What a step did. ``error``: how the engine refused it; ``transitions``: ids, in order; ``sent``: messages."""
 
     error: SignalboxError | None = None
@@ -259,7 +259,7 @@ class Sandbox:
         self._revision = 0
         self._log_end = "0-0"
 
-    def start(self, machine: str, given: Given, id: str = "") -> Happened:
+    def start(self, machine: str, given: ScenarioBegin, id: str = "") -> StepResult:
         """Create the instance, and do what is given to happen first. Raises SignalboxError, Impossible."""
         if given.time is not None:
             self.kit.start_clock(given.time)
@@ -282,7 +282,7 @@ class Sandbox:
         for job in self.list_waiting():
             self.engine.withdraw(job.machine, job.id, actor="", reason="another run")
 
-    def perform(self, when: When) -> Happened:
+    def perform(self, when: When) -> StepResult:
         """Do one thing, and all that becomes due with it. Raises Impossible, and AssertionError for a timer that
         fails."""
         error: SignalboxError | None = None
@@ -337,12 +337,12 @@ class Sandbox:
 
     # Observation
 
-    def _look(self) -> Happened:
+    def _look(self) -> StepResult:
         """Read what happened to the instance since the last time."""
         steps = self.engine.history(self.machine, self.id, limit=MOST_STEPS)
         new = [step for step in reversed(steps) if step.revision > self._revision]
         self._revision = max([self._revision, *(step.revision for step in steps)])
-        return Happened(
+        return StepResult(
             None, [id for step in new for id in step.transitions], [*self._read_emitted(), *self._read_sent()]
         )
 

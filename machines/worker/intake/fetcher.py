@@ -32,7 +32,7 @@ MOST = 100  # jobs of one call: a few milliseconds in which the server does noth
 
 
 @dataclass(slots=True)
-class Heard:
+class HeardBells:
     """What rang since the last look. ``queues``: root -> queues; ``gap``: bells may have been missed; ``news``: a
     definition was published."""
 
@@ -52,7 +52,7 @@ class QueueWaiter:
         self._listener = listener
         self._block = block
         self._changed = threading.Condition()
-        self._heard = Heard()
+        self._heard = HeardBells()
         self._interrupted = False
         listener.add(self)
 
@@ -89,10 +89,10 @@ class QueueWaiter:
         with self._changed:
             self._changed.wait_for(lambda: self._interrupted or bool(self._heard), seconds)
 
-    def collect(self) -> Heard:
+    def collect(self) -> HeardBells:
         """Return what was heard since the last call."""
         with self._changed:
-            heard, self._heard = self._heard, Heard()
+            heard, self._heard = self._heard, HeardBells()
         return heard
 
     def interrupt(self) -> None:

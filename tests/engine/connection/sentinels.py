@@ -11,7 +11,7 @@ from pathlib import Path
 
 import redis
 
-from machines.server import Guarded
+from machines.server import GuardedProcess
 from machines.server.folder import find_program
 
 from .clusters import eventually, free_ports
@@ -26,8 +26,8 @@ SENTINELS = 3
 class Watched:
     """Servers and Sentinels by port."""
 
-    servers: dict[int, Guarded] = field(default_factory=dict)
-    sentinels: dict[int, Guarded] = field(default_factory=dict)
+    servers: dict[int, GuardedProcess] = field(default_factory=dict)
+    sentinels: dict[int, GuardedProcess] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -87,7 +87,7 @@ def running(folder: Path, program: str | None) -> Iterator[Watched]:
             process.stop()
 
 
-def _start_server(folder: Path, program: str | None, port: int, master: int) -> Guarded:
+def _start_server(folder: Path, program: str | None, port: int, master: int) -> GuardedProcess:
     words = f"bind 127.0.0.1\nrequirepass {PASSWORD}\nmasterauth {PASSWORD}\nrepl-diskless-sync-delay 0\n"
     words += 'save ""\nappendonly no\n'
     if port != master:
@@ -95,7 +95,7 @@ def _start_server(folder: Path, program: str | None, port: int, master: int) -> 
     return _start(folder, program, port, words)
 
 
-def _start_sentinel(folder: Path, program: str | None, port: int, master: int) -> Guarded:
+def _start_sentinel(folder: Path, program: str | None, port: int, master: int) -> GuardedProcess:
     words = (
         f"bind 127.0.0.1\nrequirepass {WATCHWORD}\nsentinel sentinel-pass {WATCHWORD}\n"
         f"sentinel monitor {SERVICE} 127.0.0.1 {master} 2\nsentinel auth-pass {SERVICE} {PASSWORD}\n"
@@ -104,9 +104,9 @@ def _start_sentinel(folder: Path, program: str | None, port: int, master: int) -
     return _start(folder, program, port, words, "--sentinel")
 
 
-def _start(folder: Path, program: str | None, port: int, words: str, *options: str) -> Guarded:
+def _start(folder: Path, program: str | None, port: int, words: str, *options: str) -> GuardedProcess:
     folder.mkdir(parents=True)
     config = folder / "config"  # a Sentinel writes its own
     config.write_text(f"port {port}\ndir {folder}\ndaemonize no\n{words}", encoding="utf-8")
     with (folder / "log").open("wb") as log:
-        return Guarded([find_program(program), str(config), *options], output=log, grace=3)
+        return GuardedProcess([find_program(program), str(config), *options], output=log, grace=3)

@@ -17,7 +17,7 @@ from dashboard.live.hub.connections import connect as connect_asynchronously
 from dashboard.live.limits import limits
 from dashboard.site import stores
 from machines.engine import AsyncEngine, Engine, EngineUnavailable
-from machines.server import Guarded
+from machines.server import GuardedProcess
 from machines.server.cluster import free_ports
 from tests.engine.builders import door, machine
 from tests.installation.processes import eventually
@@ -52,7 +52,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path
              "--tls-port", str(port), "--tls-cert-file", "server.pem", "--tls-key-file", "server.key",
              "--tls-ca-cert-file", "ca.pem", "--tls-auth-clients", "no"]  # fmt: skip
     with (folder / "log").open("wb") as log:
-        process = Guarded(["redis-server", *words], output=log, cwd=folder)
+        process = GuardedProcess(["redis-server", *words], output=log, cwd=folder)
     client = redis.Redis(host="127.0.0.1", port=port, ssl=True, ssl_ca_certs=str(folder / "ca.pem"))
 
     def answers() -> bool:
@@ -84,7 +84,7 @@ def named_node(tmp_path: Path) -> Iterator[str]:
              "--tls-auth-clients", "no", "--tls-cluster", "yes", "--cluster-enabled", "yes",
              "--cluster-announce-hostname", host, "--cluster-preferred-endpoint-type", "hostname"]  # fmt: skip
     with (tmp_path / "log").open("wb") as log:
-        process = Guarded(["redis-server", *words], output=log, cwd=tmp_path)
+        process = GuardedProcess(["redis-server", *words], output=log, cwd=tmp_path)
     try:
         with redis.Redis(host=host, port=port, ssl=True, ssl_ca_certs=str(tmp_path / "ca.pem")) as client:
 

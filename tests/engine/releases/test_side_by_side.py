@@ -12,7 +12,7 @@ import redis
 
 from machines.engine import Engine, errors
 from machines.engine.connection import library, library_loader
-from machines.engine.connection.library_loader import Held, read_held
+from machines.engine.connection.library_loader import HeldLibrary, read_held
 from tests.engine.builders import door, publish
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -93,7 +93,7 @@ def test_rolling_from_the_release_before_to_this_one_and_back_is_one_load_and_no
         lambda name: Process("load.py", ROOT, own_server.url, name),
     )
     check(done)
-    assert (loaded, read_held(own_engine.client)) == ([1], Held(THIS, library.fingerprint()))
+    assert (loaded, read_held(own_engine.client)) == ([1], HeldLibrary(THIS, library.fingerprint()))
 
 
 @pytest.mark.faults

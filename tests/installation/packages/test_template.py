@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from dashboard.serving import server
-from machines.server.guarded import Guarded
+from machines.server.guarded import GuardedProcess
 from tests.installation.packages.conftest import OF_THIS_RUN
 from tests.installation.processes import eventually
 
@@ -91,7 +91,7 @@ def open_the_room(project: Project) -> None:
         descriptor = listener.fileno()
         uvicorn = [project.python, "-P", "-m", "uvicorn", "--app-dir", project.folder]  # not the folder of the tests
         command = [*uvicorn, "config.asgi:application", "--fd", str(descriptor)]
-        guarded = Guarded(command, keep=[descriptor], output=output, env=project.environment)
+        guarded = GuardedProcess(command, keep=[descriptor], output=output, env=project.environment)
         try:
             with httpx.Client(base_url=server.address(listener), timeout=60, follow_redirects=True) as client:
                 eventually(lambda: client.get("/ops/readyz").status_code == 200, "the room is ready")

@@ -8,15 +8,15 @@ import threading
 
 import pytest
 
-from machines.server import Guarded
+from machines.server import GuardedProcess
 from tests.installation.processes import alive, eventually
 
 # Starts a guarded command that writes its process id, and then waits to be killed.
 PARENT = """
 import sys, time
-from machines.server import Guarded
+from machines.server import GuardedProcess
 command = [sys.executable, "-uc", sys.argv[1]]
-guarded = Guarded(command, grace=float(sys.argv[2]))
+guarded = GuardedProcess(command, grace=float(sys.argv[2]))
 print("guardian", guarded.pid, flush=True)
 time.sleep(60)
 """
@@ -93,7 +93,7 @@ def test_a_fork_of_the_parent_that_lives_on_does_not_keep_the_command_alive(fami
 def test_a_thread_that_starts_a_command_may_end_before_it():
     started = []
     command = [sys.executable, "-c", CHILD]
-    thread = threading.Thread(target=lambda: started.append(Guarded(command, output=subprocess.PIPE)))
+    thread = threading.Thread(target=lambda: started.append(GuardedProcess(command, output=subprocess.PIPE)))
     thread.start()
     thread.join()
     [guarded] = started
@@ -108,7 +108,7 @@ def test_a_thread_that_starts_a_command_may_end_before_it():
 
 
 def test_stop_returns_what_the_command_returned():
-    guarded = Guarded([sys.executable, "-c", POLITE], output=subprocess.PIPE)
+    guarded = GuardedProcess([sys.executable, "-c", POLITE], output=subprocess.PIPE)
     guarded.output.readline()
     assert guarded.stop() == 7
     assert guarded.stop() == 7, "stopping twice is fine"
@@ -116,7 +116,7 @@ def test_stop_returns_what_the_command_returned():
 
 
 def test_a_program_that_is_not_there_ends_at_once_and_says_so():
-    guarded = Guarded(["/no/such/program"], output=subprocess.PIPE)
+    guarded = GuardedProcess(["/no/such/program"], output=subprocess.PIPE)
     assert b"No such file" in guarded.output.read()
     assert guarded.stop() == 127
     guarded.output.close()

@@ -178,7 +178,7 @@ def test_an_alarm_leads_to_what_it_is_about():
             "/machines/m/#chart-refused",
         ),
         (
-            {"stuck": [alarms.Stuck("m", "On hold", 3, 900_000)]},
+            {"stuck": [alarms.StuckCount("m", "On hold", 3, 900_000)]},
             [],
             "3 instances of m in On hold for longer than 15 min",
             "/machines/m/?state=On+hold&older=15m#instances",

@@ -12,7 +12,7 @@ from django.conf import settings as configured
 from django.test import AsyncClient
 
 from dashboard.serving.middleware.request_ids import Ids, ids, name_request
-from dashboard.site.log_format import Asked, Line
+from dashboard.site.log_format import Line, RequestFilter
 from machines.audit.entries import record
 from machines.audit.request_context import given_id, request_id, run_in_own_context
 from machines.connections import get_engine
@@ -31,7 +31,7 @@ def log():
     """What the log says, as the site writes it."""
     handler = logging.StreamHandler(io.StringIO())
     handler.setFormatter(Line(configured.LOGGING["formatters"]["line"]["format"], style="{"))
-    handler.addFilter(Asked())
+    handler.addFilter(RequestFilter())
     logging.getLogger().addHandler(handler)
     yield handler.stream
     logging.getLogger().removeHandler(handler)

@@ -14,7 +14,7 @@ from dashboard.instances.sm import views
 from machines.connections import get_engine
 from machines.engine.sm_commands import call
 from machines.instances import sm_keys
-from machines.instances.sm_keys import Kept
+from machines.instances.sm_keys import StoredMachine
 from machines.models import AuditEntry
 from tests.pages.reading import fields, read
 
@@ -321,12 +321,12 @@ def test_a_large_machine_is_shown_in_part_and_moved_all_the_same(as_, client, pu
 
 
 def test_a_map_is_drawn_once_however_often_it_is_looked_at(monkeypatch):
-    kept = Kept("k", "a", "a", "", {"a": ["b"], "b": [], "only here": []})
+    kept = StoredMachine("k", "a", "a", "", {"a": ["b"], "b": [], "only here": []})
     drawn = []
     draw = views.diagrams.draw
     monkeypatch.setattr(views.diagrams, "draw", lambda outline: drawn.append(1) or draw(outline))
     first = views.draw_key(kept)
-    second = views.draw_key(Kept("other", "b", "a", "moved", kept.map))
+    second = views.draw_key(StoredMachine("other", "b", "a", "moved", kept.map))
     assert drawn == [1]
     assert first.svg != second.svg, "another state is lit"
 

@@ -16,7 +16,7 @@ PAGE = 200  # instances of one page: sb_find returns their data, too
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WalkedInstance:
     """An instance on the walk. ``parent``: the JSON of the instance that invoked it, or ""."""
 
     root: str
@@ -56,7 +56,7 @@ class HistoryWalk:
         answers = caller.commands_available([(meta, ("HGETALL", meta)) for meta in metas])
         self._plans = read_plans(meta for meta in answers if isinstance(meta, dict))
 
-    def find(self, sample: int | None) -> Iterator[Found]:
+    def find(self, sample: int | None) -> Iterator[WalkedInstance]:
         """Yield each instance once; with a ``sample``, so many, spread over partitions and states, both those that have
         been there longest and the newest."""
         roots = [partition.root for partition in self._catalog.partitions(self._machine)]
@@ -72,7 +72,7 @@ class HistoryWalk:
                 if len(seen) == sample:
                     return
 
-    def _walk(self, root: str, state: str, order: str, size: int) -> Iterator[Found]:
+    def _walk(self, root: str, state: str, order: str, size: int) -> Iterator[WalkedInstance]:
         """Yield the instances in one state of one partition. One that is in several states is found in the first."""
         score = id = ""
         while True:
@@ -82,12 +82,12 @@ class HistoryWalk:
             for name, _, fields in zip(reply[3::3], reply[4::3], reply[5::3], strict=True):
                 raw = read_pairs(fields)
                 if raw.get("_state", state).split("\n")[0] == state:
-                    yield Found(root, str(name), raw.get("_parent", ""))
+                    yield WalkedInstance(root, str(name), raw.get("_parent", ""))
             score, id = str(reply[1]), str(reply[2])
             if not id:
                 return
 
-    def read(self, found: Sequence[Found]) -> list[History]:
+    def read(self, found: Sequence[WalkedInstance]) -> list[History]:
         """Read the histories of these instances in one round trip; those deleted meanwhile are left out, and those
         without any recorded step."""
         answers = self._caller.many([("sb_history", one.root, (one.id, 0, -1)) for one in found])

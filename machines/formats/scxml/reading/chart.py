@@ -181,7 +181,7 @@ def value_of(found: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbeddedMachine:
     """A machine inside another one. ``inputs``: its variables that a parent may set, and their fields."""
 
     name: str
@@ -201,7 +201,7 @@ class Library:
     machine: str
     depth: int = 0
     above: tuple[Path, ...] = ()
-    found: dict[object, Embedded] = field(default_factory=dict)
+    found: dict[object, EmbeddedMachine] = field(default_factory=dict)
 
     @property
     def machines(self) -> dict[str, Any]:
@@ -241,9 +241,9 @@ class Library:
             return None
         name = exact if exact and exact not in self.machines else self._free(stem)
         inside = Library(self.base, self.read, f"{self.machine}.{name}", self.depth + 1, above)
-        self.found[key] = Embedded(name, {}, {})  # reserves the name while the inner document is read
+        self.found[key] = EmbeddedMachine(name, {}, {})  # reserves the name while the inner document is read
         definition, inputs = self.read(root, inside, name)
-        self.found[key] = Embedded(name, definition, inputs)
+        self.found[key] = EmbeddedMachine(name, definition, inputs)
         return name
 
     def inputs(self, name: str) -> dict[str, str]:

@@ -210,7 +210,7 @@ def _read_computed(place: Place, reading: Reading) -> Context:
     """
     code = unbrace(place.value) or ""
     found = expressions.initial_fields(code, Scope(reading, reading.states.top), place)
-    if isinstance(found, expressions.Untranslated):
+    if isinstance(found, expressions.Refusal):
         what = expressions.describe(place.value)
         message = f"the initial data is {what} that cannot be translated: {found.why}"
         place.report.add("SB140", place.path, message, found.hint or "write an object of data fields by example")

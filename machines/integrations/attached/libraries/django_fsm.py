@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import models
 
-from .library import ANY, ANY_OTHER, Declared, Heard, Library, Listener, holds, name_of
+from .library import ANY, ANY_OTHER, DeclaredTransition, Library, Listener, MadeTransition, holds, name_of
 
 _UID = "machines.integrations.attached"
 
@@ -15,7 +15,7 @@ _UID = "machines.integrations.attached"
 class DjangoFsm(Library):
     name = "django-fsm-2"
 
-    def list_transitions(self) -> list[Declared]:
+    def list_transitions(self) -> list[DeclaredTransition]:
         found = []
         for name, method in sorted((self.field.transitions.get(self.model) or {}).items()):
             sources = method._django_fsm.transitions
@@ -29,11 +29,11 @@ class DjangoFsm(Library):
             sender: Any, instance: models.Model, name: str, field: Any, source: Any, target: Any,
             method_kwargs: Mapping[str, Any] | None = None, **_: Any,
         ) -> None:  # fmt: skip
-            listener(instance, field.name, Heard(name, source, target, method_kwargs or {}))
+            listener(instance, field.name, MadeTransition(name, source, target, method_kwargs or {}))
 
         post_transition.connect(hear, weak=False, dispatch_uid=_UID)
 
-    def find_refusal(self, row: models.Model, declared: Declared, user: Any) -> str:
+    def find_refusal(self, row: models.Model, declared: DeclaredTransition, user: Any) -> str:
         permission = declared.raw.permission
         if not (permission(row, user) if callable(permission) else holds(user, permission, row)):
             return f"the permission {declared.permission} is missing"
@@ -46,7 +46,7 @@ class DjangoFsm(Library):
         getattr(row, event)(**arguments)
 
 
-def _declare(name: str, source: Any, raw: Any) -> Declared:
+def _declare(name: str, source: Any, raw: Any) -> DeclaredTransition:
     computes = hasattr(raw.target, "get_state")
     targets = list(raw.target.allowed_states or ()) if computes else [raw.target] if raw.target is not None else []
     if raw.on_error is not None:
@@ -54,7 +54,7 @@ def _declare(name: str, source: Any, raw: Any) -> Declared:
     if source == ANY_OTHER and (computes or raw.target is None):
         source = ANY  # there is no target that could be the source
     permission = raw.permission or ""
-    return Declared(
+    return DeclaredTransition(
         event=name, source=source, targets=tuple(targets), stays=raw.target is None,
         computes=computes and not raw.target.allowed_states,
         conditions=tuple(name_of(one) for one in raw.conditions),

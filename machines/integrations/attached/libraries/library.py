@@ -16,7 +16,7 @@ ANY_OTHER = "+"
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredTransition:
     """One transition as a library declares it. States are values of the column.
 
     ``targets``: where it may lead, the state after an error too; none, and not ``stays``: it computes its target and
@@ -36,7 +36,7 @@ class Declared:
 
 
 @dataclass(frozen=True)
-class Heard:
+class MadeTransition:
     """A transition that a row in memory has made. ``target``: None where the state stays; ``arguments``: by name;
     ``begins``: it is not made yet, and counts if the row is saved in its target."""
 
@@ -47,7 +47,7 @@ class Heard:
     begins: bool = False
 
 
-Listener = Callable[[models.Model, str, Heard], None]
+Listener = Callable[[models.Model, str, MadeTransition], None]
 """Is called with a row, the name of its field, and what happened."""
 
 
@@ -68,7 +68,7 @@ class Library(ABC):
         return self.model._meta.get_field(self.field_name)
 
     @abstractmethod
-    def list_transitions(self) -> list[Declared]:
+    def list_transitions(self) -> list[DeclaredTransition]:
         """List the declarations by event, in an order that is the same in each process."""
 
     def list_states(self) -> Iterable[tuple[Any, str]]:
@@ -84,7 +84,7 @@ class Library(ABC):
         """Call ``listener`` at each transition, before the row is saved. Calling it again changes nothing."""
 
     @abstractmethod
-    def find_refusal(self, row: models.Model, declared: Declared, user: Any) -> str:
+    def find_refusal(self, row: models.Model, declared: DeclaredTransition, user: Any) -> str:
         """Tell why a user may not call a transition of a row in its source state; "" if permission and conditions let
         them."""
 
@@ -102,7 +102,7 @@ def pass_any(library: Library, event: str) -> Callable[..., Any]:
     return lambda **arguments: None
 
 
-def describe_unmet(declared: Declared) -> str:
+def describe_unmet(declared: DeclaredTransition) -> str:
     """Tell why a machine does not take a transition whose conditions it asks itself."""
     return f"the condition {' and '.join(declared.conditions) or 'of the machine'} is not met"
 
@@ -126,16 +126,16 @@ def holds(user: Any, permission: str | None, row: models.Model) -> bool:
         return False
 
 
-def group(declared: Iterable[Declared]) -> dict[str, dict[Any, Declared]]:
+def group(declared: Iterable[DeclaredTransition]) -> dict[str, dict[Any, DeclaredTransition]]:
     """Return event -> source -> its transition, events in the order of their names."""
-    found: dict[str, dict[Any, Declared]] = {}
+    found: dict[str, dict[Any, DeclaredTransition]] = {}
     for one in sorted(declared, key=lambda one: one.event):
         sources = found.setdefault(one.event, {})
         sources[one.source] = _merge(sources[one.source], one) if one.source in sources else one
     return found
 
 
-def _merge(first: Declared, other: Declared) -> Declared:
+def _merge(first: DeclaredTransition, other: DeclaredTransition) -> DeclaredTransition:
     """Make one of two transitions of an event from one state, of which conditions choose."""
     return replace(
         first, targets=tuple(dict.fromkeys((*first.targets, *other.targets))), stays=first.stays or other.stays,

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import models
 
 from ..columns import NotAttachable
-from .library import Declared, Heard, Library, Listener, describe_unmet, pass_any, plain
+from .library import DeclaredTransition, Library, Listener, MadeTransition, describe_unmet, pass_any, plain
 
 
 def is_machine(thing: Any) -> bool:
@@ -35,7 +35,7 @@ class PythonStateMachine(Library):
                     f"{machine.__name__}.{state.id} has a transition without an event: name the event that takes it"
                 )
 
-    def list_transitions(self) -> list[Declared]:
+    def list_transitions(self) -> list[DeclaredTransition]:
         return [
             _declare(event.id, one)
             for state in self._machine.states_map.values()
@@ -57,7 +57,7 @@ class PythonStateMachine(Library):
         if not any(isinstance(one, _Listener) and one.field_name == self.field_name for one in held):
             self._machine._class_listeners = [*held, _Listener(self.model, self.field_name, listener)]
 
-    def find_refusal(self, row: models.Model, declared: Declared, user: Any) -> str:
+    def find_refusal(self, row: models.Model, declared: DeclaredTransition, user: Any) -> str:
         is_met = any(event.id == declared.event for event in self._machine_of(row).enabled_events())
         return "" if is_met else describe_unmet(declared)
 
@@ -86,11 +86,13 @@ class _Listener:
         target = None if transition.internal else plain(transition.target.value)
         given = event_data.trigger_data.kwargs
         name = str(event)
-        self._listener(model, self.field_name, Heard(name, plain(transition.source.value), target, given, begins=True))
+        self._listener(
+            model, self.field_name, MadeTransition(name, plain(transition.source.value), target, given, begins=True)
+        )
 
 
-def _declare(event: str, one: Any) -> Declared:
-    return Declared(
+def _declare(event: str, one: Any) -> DeclaredTransition:
+    return DeclaredTransition(
         event, plain(one.source.value), () if one.internal else (plain(one.target.value),), stays=bool(one.internal),
         conditions=tuple(str(each).replace("!", "not ") for each in one.cond), raw=one,
     )  # fmt: skip

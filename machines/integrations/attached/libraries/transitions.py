@@ -12,7 +12,7 @@ from typing import Any
 from django.db import models
 
 from ..columns import NotAttachable
-from .library import Declared, Heard, Library, Listener, describe_unmet, name_of, pass_any, plain
+from .library import DeclaredTransition, Library, Listener, MadeTransition, describe_unmet, name_of, pass_any, plain
 
 HEARS = "_signalbox_hears_"
 
@@ -53,7 +53,7 @@ class Transitions(Library):
                 f" give it model_attribute={self.field_name!r}"
             )
 
-    def list_transitions(self) -> list[Declared]:
+    def list_transitions(self) -> list[DeclaredTransition]:
         return [_declare(event, one) for event, one in _walk(self._machine)]
 
     def list_states(self) -> Iterator[tuple[Any, str]]:
@@ -71,7 +71,7 @@ class Transitions(Library):
         if not isinstance(self._given, str):
             follow(machine)
 
-    def find_refusal(self, row: models.Model, declared: Declared, user: Any) -> str:
+    def find_refusal(self, row: models.Model, declared: DeclaredTransition, user: Any) -> str:
         return "" if self._machine_of(row)._can_trigger(row, declared.event) else describe_unmet(declared)
 
     find_method = pass_any
@@ -111,16 +111,16 @@ def _make_callback(
 ) -> Callable[..., None]:
     def hear(row: models.Model, *given: Any, **arguments: Any) -> None:
         named = getattr(given[0], "kwargs", arguments) if given else arguments  # an EventData, with send_event
-        listener(row, library.field_name, Heard(event, source, target, named, begins=True))
+        listener(row, library.field_name, MadeTransition(event, source, target, named, begins=True))
 
     return hear
 
 
-def _declare(event: str, one: Any) -> Declared:
+def _declare(event: str, one: Any) -> DeclaredTransition:
     conditions = tuple(("" if each.target else "not ") + _word(each.func) for each in one.conditions)
     stays = one.dest is None
     targets = () if stays else (plain(one.dest),)
-    return Declared(event, plain(one.source), targets, stays=stays, conditions=conditions, raw=one)
+    return DeclaredTransition(event, plain(one.source), targets, stays=stays, conditions=conditions, raw=one)
 
 
 def _word(function: Any) -> str:

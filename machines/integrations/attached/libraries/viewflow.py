@@ -10,7 +10,7 @@ from typing import Any
 from django.db import models
 
 from ..columns import NotAttachable
-from .library import ANY, Declared, Heard, Library, Listener, name_of, plain
+from .library import ANY, DeclaredTransition, Library, Listener, MadeTransition, name_of, plain
 
 _MARK = "_is_of_signalbox"
 
@@ -45,7 +45,7 @@ class Viewflow(Library):
         self._state = state
         self._flow = flow
 
-    def list_transitions(self) -> list[Declared]:
+    def list_transitions(self) -> list[DeclaredTransition]:
         return [self._declare(name, one) for name, method in self._methods() for one in method.get_transitions()]
 
     def _methods(self) -> Iterator[tuple[str, Any]]:
@@ -53,11 +53,11 @@ class Viewflow(Library):
             if _is_of_viewflow(method) and hasattr(method, "get_transitions") and hasattr(method, "slug"):
                 yield name, method
 
-    def _declare(self, name: str, raw: Any) -> Declared:
+    def _declare(self, name: str, raw: Any) -> DeclaredTransition:
         targets = [one for one in map(plain, raw.declared_targets()) if not _is_marker(one)]
         stays = _is_marker(raw.target)
         permission = raw.permission
-        return Declared(
+        return DeclaredTransition(
             event=name, source=ANY if _is_marker(raw.source) else plain(raw.source), targets=tuple(targets),
             stays=stays, computes=not targets and not stays, conditions=tuple(name_of(one) for one in raw.conditions),
             permission="" if permission is None else "(nobody)" if _is_marker(permission) else name_of(permission),
@@ -73,7 +73,7 @@ class Viewflow(Library):
             row = self._row_of(flow)
             if row is not None:
                 goal = None if _is_marker(target) else plain(target)
-                listener(row, self.field_name, Heard(method._func.__name__, plain(source), goal, given))
+                listener(row, self.field_name, MadeTransition(method._func.__name__, plain(source), goal, given))
             return former(flow, method, source, target, **given) if former else None
 
         setattr(hear, _MARK, True)
@@ -86,7 +86,7 @@ class Viewflow(Library):
         rows = [one for one in vars(flow).values() if isinstance(one, self.model)]
         return rows[0] if len(rows) == 1 else None
 
-    def find_refusal(self, row: models.Model, declared: Declared, user: Any) -> str:
+    def find_refusal(self, row: models.Model, declared: DeclaredTransition, user: Any) -> str:
         flow = self._flow_of(row)
         if not declared.raw.has_perm(flow, user):
             return f"the permission {declared.permission} is missing"
