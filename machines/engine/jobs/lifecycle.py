@@ -227,7 +227,7 @@ class LifecycleMethods(JobReadMethods):
             for root, batch in batches.items():
                 for start in range(0, len(batch), MAX_TOGETHER):
                     part = batch[start : start + MAX_TOGETHER]
-                    how = tracing.begin_ends(((index, job) for index, job, _ in part), steps, "short")
+                    how = tracing.begin_ends(((index, job) for index, job, _ in part), steps, "slice")
                     waiting.append((root, part, how))
             senders = self._send_ends(at, waiting, results, steps)
         for root in senders:

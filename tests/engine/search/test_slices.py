@@ -114,6 +114,23 @@ def test_each_job_is_completed_once_and_answers_are_in_order(hurried, monkeypatc
     assert named == ([job.instance for job in [*jobs, jobs[0]]] if is_traced else [])
 
 
+def test_a_program_of_an_earlier_release_gets_all_jobs_and_all_answers(hurried):
+    start_errands(hurried)
+    root = hurried.keys.partition("errand").root
+    taken = hurried.client.fcall("sb_take", 1, root, "work", "w", COUNT, "", NOW, "n1")
+    assert (taken[1], len(taken[3:]) / 6) == ("", COUNT)
+    words = [word for at in range(3, len(taken), 6) for word in (taken[at], taken[at + 2], "")]
+    assert len(hurried.client.fcall("sb_complete", 1, root, NOW, "short", *words)) == 1 + COUNT
+
+
+def test_a_take_that_stops_has_the_job_of_a_lower_priority(hurried):
+    hurried.publish(errand())
+    jobs = [{"machine": "errand", "src": "work", "priority": priority, "now": NOW} for priority in [9] * COUNT + [0]]
+    (*_, low) = hurried.enqueue_many(jobs)
+    reply = hurried.client.fcall("sb_take", 1, low.root, "work", "w", COUNT, "", NOW, "n1", "hears")
+    assert (reply[1], len(reply[3:]) / 6, low.id in reply) == ("more", 16, True)
+
+
 def test_one_sweep_takes_every_expired_lease_back(hurried):
     start_errands(hurried)
     assert len(hurried.take("errand", "work", "w", count=COUNT, lease=1000, now=NOW)) == COUNT

@@ -3,15 +3,15 @@
 -- sb_complete: completes jobs and moves their instances by done.invoke.<id>, each pair at once, if the token still holds the
 -- job.
 -- KEYS:    1 root of the partition
--- ARGV:    1 now (ms, or '') · 2 'short' for replies without the instance, '', or 'traced' and for each job the trace context
---          of its step (W3C traceparent, '-' for none), between spaces · then job, token, result (JSON, or ''), job, token,
---          result, ... (at most 1000 jobs)
--- Returns: {OK, reply, ...} in order, one for each job; for the first ones alone when some ms are
---          over: send the others again. A reply: {OK, transition ids, '0', instance JSON or ''} the instance moved
---          ('1' when it sent messages, and the states before when it is traced) · {OK} no instance waited for it ·
---          with 'short', in place of these two and where no messages were sent, the transition ids as text, '' for none ·
---          {LOST, 'gone' | 'withdrawn' | 'taken back'} · {REFUSED, explanation JSON} the step failed, the job is still
---          leased · {BADPAYLOAD, why, ''} · {FAULT, why} · {BADARG, why} before any job was tried
+-- ARGV:    1 now (ms, or '') · 2 'short' for replies without the instance, 'slice' for such for as many jobs as some ms allow,
+--          '', or, likewise, 'traced' and for each job the trace context of its step (W3C traceparent, '-' for none), between
+--          spaces · then job, token, result (JSON, or ''), job, token, result, ... (at most 1000 jobs)
+-- Returns: {OK, reply, ...} in order, for each job or the first ones: send the others again. A reply:
+--          {OK, transition ids, '0', instance JSON or ''} the instance moved ('1' when it sent messages, and the states before
+--          when it is traced) · {OK} no instance waited for it · with 'short' and 'slice', in place of these two and where no
+--          messages were sent, the transition ids as text, '' for none · {LOST, 'gone' | 'withdrawn' | 'taken back'} ·
+--          {REFUSED, explanation JSON} the step failed, the job is still leased · {BADPAYLOAD, why, ''} · {FAULT, why} ·
+--          {BADARG, why} before any job was tried
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue)), for each job
 local MAX_JOBS, LOOK, SLICES = 1000, 16, 2 -- jobs between two looks at the clock; time of a call
@@ -90,9 +90,11 @@ return function(KEYS, ARGV)
         arguments.refuse('each job comes with its token and its result, 1 to ' .. MAX_JOBS .. ' of them')
     end
     local now, clock = arguments.need_now(ARGV[1])
-    local short, batch = ARGV[2] == 'short', count > 1 and batches.open(root, json.number(now), ARGV[2] == 'short') or nil
+    local short = ARGV[2] == 'short' or ARGV[2] == 'slice'
+    local batch = count > 1 and batches.open(root, json.number(now), short) or nil
     local call = { now = now, clock = clock, batch = batch, short = short, taken = nil, ms = 0, done = {} }
-    local reply, ended, traced, is_over = { replies.OK }, false, read_traces(ARGV[2]), time_limit.start(SLICES)
+    local reply, ended, traced = { replies.OK }, false, read_traces(ARGV[2])
+    local is_over = (traced or ARGV[2] == 'slice') and time_limit.start(SLICES)
     for i = 1, count do
         local at = i * 3
         if traced then
@@ -102,7 +104,7 @@ return function(KEYS, ARGV)
         local one = try_complete(root, ARGV[at], ARGV[at + 1], ARGV[at + 2], call)
         local ok = one[1] == replies.OK
         reply[i + 1], ended = ok and short and not one[5] and (one[2] or '') or one, ended or ok
-        if i % LOOK == 0 and is_over() then break end
+        if is_over and i % LOOK == 0 and is_over() then break end
     end
     if batch then batches.close(batch) end
     for id, done in pairs(call.done) do job_batches.count(root, id, 'open', 'done', done, now) end

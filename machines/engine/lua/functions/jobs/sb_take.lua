@@ -8,7 +8,8 @@
 -- Returns: {OK, hint, now, job, {field, value, ... of the job as they were before}, token (it begins with the attempt), ms
 --          the lease ends, definition of its instance, that instance's data (JSON), job, ...}; the last two are '' for a job
 --          without an instance. The hint says why there are fewer than `count`: '' there are no more, 'more' some ms were
---          over, 'paused', 'busy' (as many are leased as may be) or the ms until the rate allows one more · {BADARG, why}
+--          over (with 'hears'), 'paused', 'busy' (as many are leased as may be) or the ms until the rate allows one more ·
+--          {BADARG, why}
 -- Notifies: <root>:pulse when anything was taken
 -- Cost:    O(count * log(queue))
 local MAX_COUNT, WAKE = 1000, 100
@@ -83,7 +84,7 @@ local function lease_popped(root, queue, popped, taking)
     local reply, leased, waits, at, held, first = { replies.OK, '', now }, {}, {}, 3, 0, math.huge
     local last_ready, bucket, has_group
     for i = 1, #popped, 2 do
-        if i > 1 and i % (2 * LOOK) == 1 and taking.is_over() then
+        if taking.is_over and i > 1 and i % (2 * LOOK) == 1 and taking.is_over() then
             put_back(root, queue, popped, i)
             break
         end
@@ -123,12 +124,17 @@ local function lease_popped(root, queue, popped, taking)
     return reply, (at - 3) / 6, has_group
 end
 
--- Removes and answers up to `count` ready jobs and their scores; `last`: the score of the last in order.
+-- Removes and answers up to `count` ready jobs and their scores; `last`: the score of the last in order. One of a lower
+-- priority is among the first, which are leased however little time there is.
 local function pop(ready, count, has_held)
     local aged, score = ready_order.pop_aged(ready, count)
     local popped = (not aged or count > 1) and ready_order.pop(ready, aged and count - 1 or count, has_held) or {}
     popped.last = tonumber(popped[#popped] or score)
-    if aged then popped[#popped + 1], popped[#popped + 2] = aged, score end
+    if aged then
+        local at = math.min(#popped, 2 * (LOOK - 2)) + 1
+        table.insert(popped, at, score)
+        table.insert(popped, at, aged)
+    end
     return popped
 end
 
@@ -142,7 +148,8 @@ end
 return function(KEYS, ARGV)
     local root, queue, worker, count = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
     check_arguments(queue, worker, ARGV[3], ARGV[4] or '')
-    local taking = { worker = worker, lease = tonumber(ARGV[4] or ''), nonce = ARGV[6] or '', is_over = time_limit.start(SLICES) }
+    local taking = { worker = worker, lease = tonumber(ARGV[4] or ''), nonce = ARGV[6] or '',
+        is_over = ARGV[7] == 'hears' and time_limit.start(SLICES) }
     local now, clock = arguments.need_now(ARGV[5])
     taking.now, taking.stamp = now, json.number(now)
     if taking.nonce == '' then
