@@ -70,14 +70,14 @@ end
 -- written as the actor, too.
 function history_entries.add_job(kept, row, now, job)
     if row.place ~= 'leased' or not (row.created and row.taken and row.attempt and row.worker) then
-        return job and '@"job ' .. job .. (kept == '0' and '"' or '"	' .. kept) or kept
+        return job and '@"job ' .. job .. (kept == '0' and '"' or '"\t' .. kept) or kept
     end
     local described = describe_run(row, now)
     local waited = write(max(0, described.first - row.created))
     if job then
-        return '@"job ' .. job .. (kept == '0' and '"	0=[' or '"	' .. kept .. '	0=[') .. waited .. described.text
+        return '@"job ' .. job .. (kept == '0' and '"\t0=[' or '"\t' .. kept .. '\t0=[') .. waited .. described.text
     end
-    return (kept == '0' and '0=[' or kept .. '	0=[') .. waited .. described.text
+    return (kept == '0' and '0=[' or kept .. '\t0=[') .. waited .. described.text
 end
 
 local function read_legend(program)

@@ -1,5 +1,5 @@
--- needs: arguments, batches, completion, fresh_leases, job_batches, jobs, json, keys, payloads, pulse, queue_counters
--- needs: replies, time_limit, traces, values
+-- needs: arguments, batches, completion, job_batches, jobs, json, keys, payloads, pulse, queue_counters, replies
+-- needs: time_limit, traces, values
 -- sb_complete: completes jobs and moves their instances by done.invoke.<id>, each pair at once, if the token still holds the
 -- job.
 -- KEYS:    1 root of the partition
@@ -26,14 +26,6 @@ local held = { place = 'leased' } -- the job that is completed, overwritten for 
 local function read_held(root, job, token, batch)
     if batch and batch.ended[job] then return nil, 'gone' end
     local key = keys.job(root, job)
-    local lease, flat = fresh_leases.remove(root, job, token)
-    local seen = lease and pcall_redis('HMGET', key, 'token', 'invoke')
-    if seen and seen[1] == token and seen[2] then
-        held.key, held.queue, held.instance, held.invoke, held.created = key, flat[6], flat[10], seen[2], flat[8]
-        held.taken, held.worker, held.attempt, held.started = lease.taken, lease.worker, '1', nil
-        held.unique, held.group, held.batch = nil, nil, nil
-        return held
-    end
     local found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'unique', 'taken',
         'group', 'batch', 'created', 'started', 'attempt', 'worker')
     if found.err or found[2] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end

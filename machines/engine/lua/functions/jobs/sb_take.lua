@@ -1,5 +1,5 @@
--- needs: arguments, due_times, fresh_leases, group_limits, held_jobs, instances, jobs, json, keys, pulse, queue_bells
--- needs: queue_counters, queue_limits, ready_order, replies, time_limit
+-- needs: arguments, due_times, group_limits, held_jobs, instances, jobs, json, keys, pulse, queue_bells, queue_counters
+-- needs: queue_limits, ready_order, replies, time_limit
 -- sb_take: leases up to `count` ready jobs of a queue to a worker: pop, lease, token and attempt in one call.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = that of each job) · 5 now (ms, or '') · 6 nonce,
@@ -98,7 +98,6 @@ local function lease_popped(root, queue, popped, taking)
             local token, lease_end, score = taking.first, plain_end, plain_score
             if ready then
                 lease_plain(key, taking)
-                if taking.fresh and instance then fresh_leases.add(taking.fresh, job, flat) end
             else
                 token, lease_end = lease_job(key, row, taking)
                 ready, instance, score = row.due or row.created, row.instance, lease_end
@@ -157,7 +156,6 @@ return function(KEYS, ARGV)
         taking.nonce = time[1] .. time[2]
     end
     taking.first = '1-' .. taking.nonce
-    taking.fresh = fresh_leases.open(root, taking.first, worker, taking.stamp)
     jobs.check_place(root, queue, 'leased')
     jobs.wake_delayed(root, queue, now, WAKE)
     local asked, hears = count, ARGV[7] == 'hears'
