@@ -186,6 +186,15 @@ def test_of_very_many_groups_each_has_its_turn_and_few_are_noted(engine):
     assert sorted(taken) == sorted(old + new)
 
 
+def test_a_new_group_is_taken_at_once_where_very_many_wait_for_their_rate(engine):
+    publish(engine, door(queues={"work": {"groups": {"rate": "1/m"}}}))
+    waiting = [f"m{number:04}" for number in range(1100)]
+    put_each(engine, waiting * 2)
+    assert sorted(job.group for job in take_all(engine)) == waiting
+    put(engine, "new")
+    assert [job.group for job in take(engine)] == ["new"]
+
+
 def measure_memory(engine):
     """The bytes of the keys of a machine."""
     pipeline = engine.client.pipeline(transaction=False)

@@ -85,9 +85,10 @@ local function mark_all(root, queue)
 end
 
 -- Tells whether so many groups are marked that all are looked at instead; also where that is under way, so that none overtakes.
+-- Groups that wait for their rate have a time in place of a mark.
 local function are_many_marked(root, queue)
     local key = keys.releases(root, queue)
-    local marked = call('ZCARD', key)
+    local marked = call('ZCOUNT', key, '-inf', 0)
     return marked >= MAX_MARKED or marked >= FEW_MARKED and string.byte(call('ZRANGE', key, 0, 0)[1]) == 0
 end
 
