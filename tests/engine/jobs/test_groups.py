@@ -56,6 +56,17 @@ def test_of_groups_with_one_job_each_the_newest_does_not_go_first(yard):
     assert max(map(abs, late)) < 40, "none waits for more than those that were there before it"
 
 
+def test_a_group_of_many_jobs_keeps_its_share_among_many_groups_of_one(yard):
+    put(yard, "many", 60)
+    for number in range(20):
+        put(yard, f"g{number}", 1)
+    found = []
+    for number in range(20, 420):
+        found += [job.group for job in take(yard, 1)]
+        put(yard, f"g{number}", 1)
+    assert found.count("many") > 8, "of about twenty each"
+
+
 def test_groups_share_by_their_weights(yard):
     put(yard, "g", 300, weight=3)
     put(yard, "s", 300)

@@ -2,9 +2,10 @@
 -- The order of the ready jobs of a queue: by priority, then fair among groups, then by age. The score of a ready job is the
 -- band of its priority plus its turn. In a queue without groups a job's turn is its number. Where a queue has groups, the
 -- jobs of each lie STRIDE / weight turns apart, beginning at the first ready job: so groups share the queue by their
--- weights, however many jobs one of them has (start-time fair queueing). A group that comes behind a job that was taken is
--- behind all of that turn, so that groups of one job each are taken by age. Jobs without a group are then one group. Held
--- jobs come behind all of them (group_limits.lua).
+-- weights, however many jobs one of them has (start-time fair queueing). A group that comes behind a job that was taken goes
+-- before the next job of that one's group, and behind all of that turn: so groups of one job each are taken by age, and
+-- many of them leave the others their shares. Jobs without a group are then one group. Held jobs come behind all of them
+-- (group_limits.lua).
 -- <root>:q:<queue>:turns holds the next turn of each group that is ahead of the first ready job; of others nothing is kept.
 local ready_order = {}
 
@@ -59,7 +60,7 @@ local function give_turn(root, queue, ready, job, spec, band, most)
     local first, turn, stride = find_first_turn(ready, band), parse_number(job), STRIDE / (tonumber(spec.weight) or 1)
     if first then
         local ahead = redis.call('ZSCORE', turns, group)
-        turn = math.max(first, math.min(first, with_groups[ready] - band) + 1, ahead and tonumber(ahead) - band or 0)
+        turn = math.max(first, math.min(first, with_groups[ready] - band) + STRIDE - 1, ahead and tonumber(ahead) - band or 0)
         if most then turn = math.min(turn, first + most * stride) end
     end
     redis.call('ZADD', turns, band + turn + stride, group)
