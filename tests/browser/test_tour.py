@@ -128,6 +128,7 @@ def test_hyphens_are_as_wide_as_in_any_text(as_, engine):
     engine.publish({"id": "re-order", "initial": "Open", "states": {"Open": {}}})
     page.goto("/wall/")
     tile = page.locator(".tile .name", has_text="re-order")
+    expect(tile).to_be_visible()
     assert tile.evaluate(HYPHEN, "") == tile.evaluate(HYPHEN, "normal")
 
 

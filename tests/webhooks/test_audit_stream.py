@@ -202,7 +202,7 @@ def test_a_process_that_dies_before_the_number_is_stored_sends_again(stream, tmp
     with monkeypatch.context() as patched:
         patched.setattr(AuditReceiver.objects, "filter", lambda **terms: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            duty._serve(str(tmp_path / "audit"), streaming._Rest())
+            duty._serve(str(tmp_path / "audit"), streaming._RemainingEntries())
     write("bob")
     duty.once()
     numbers = read_file(tmp_path / "audit")
