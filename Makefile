@@ -7,9 +7,10 @@ VENV := .venv
 PY := $(VENV)/bin/python
 ARGS :=
 SUITE :=
-# As many processes as cores, four at most, or PYTEST_XDIST_AUTO_NUM_WORKERS of them; each has servers of its own, and
-# four need some 3 GB. ARGS="-n 0" is one process.
-PARALLEL := -n auto --maxprocesses $(or $(PYTEST_XDIST_AUTO_NUM_WORKERS),4) --dist worksteal
+# One process more than cores, as tests wait for servers, and four at most; or PYTEST_XDIST_AUTO_NUM_WORKERS of them. Each has
+# servers of its own, and four need some 3 GB. ARGS="-n 0" is one process.
+PROCESSES := $(or $(PYTEST_XDIST_AUTO_NUM_WORKERS),$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1))
+PARALLEL := -n $(PROCESSES) --maxprocesses $(or $(PYTEST_XDIST_AUTO_NUM_WORKERS),4) --dist worksteal
 export PYTHON
 # Tests start many Python processes: these keep compiled modules in a folder of ours, whatever the shell says.
 test test-all engine-on-redis: export PYTHONDONTWRITEBYTECODE :=
