@@ -12,8 +12,8 @@ django.setup(set_prefix=False)  # what follows may import models
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
-from dashboard.metrics import instruments  # noqa: E402
 from dashboard.serving.checks import system_checks  # noqa: E402
+from dashboard.serving.metrics import instruments  # noqa: E402
 from dashboard.shared.concurrency_limits import Slots  # noqa: E402
 from machines.conf import conf  # noqa: E402
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from django.apps import apps
 from django.urls import include, path
 
-from dashboard.metrics.views import metrics
 from dashboard.serving.health import healthz, readyz
+from dashboard.serving.metrics.views import metrics
 from dashboard.serving.middleware.own_pages import wrap_patterns
 
 app_name = "signalbox"

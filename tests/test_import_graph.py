@@ -309,7 +309,7 @@ ACT_FOR_NOBODY = {
     "dashboard.shared.redacted_engine": "wraps the engine for a person",
     "dashboard.live": "the hub reads for all sockets, and redacts for each",
     "dashboard.api.live": "the same topics over HTTP",
-    "dashboard.metrics": "figures for a monitoring system",
+    "dashboard.serving.metrics": "figures for a monitoring system",
     "dashboard.serving": "health, system checks, request ids and the cache of the site",
     "dashboard.management": "commands of the operator of the site",
     "dashboard.demo": "traffic of the demo",

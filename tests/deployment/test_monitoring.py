@@ -14,7 +14,7 @@ import pytest
 import yaml
 from django.test import Client
 
-from dashboard.metrics.families import list_families, list_series
+from dashboard.serving.metrics.families import list_families, list_series
 from machines.server import GuardedProcess
 from machines.server.cluster import free_ports
 from tests.configuration import configure

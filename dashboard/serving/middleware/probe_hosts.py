@@ -12,7 +12,7 @@ from typing import Any
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 
-from dashboard.metrics.views import has_token
+from dashboard.serving.metrics.views import has_token
 from dashboard.shared.async_middleware import AsyncMiddleware
 from machines.conf import conf
 

@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from dashboard.metrics.families import Snapshot, registry
+from dashboard.serving.metrics.families import Snapshot, registry
 from machines.conf import conf
 from machines.duties import DUTIES
 from machines.engine import Refused, WorkerInfo

@@ -9,8 +9,8 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client.parser import text_string_to_metric_families
 
-from dashboard.metrics import instruments
-from dashboard.metrics.families import list_families, list_series
+from dashboard.serving.metrics import instruments
+from dashboard.serving.metrics.families import list_families, list_series
 from machines.engine import EngineFault, EngineUnavailable
 from tests.configuration import configure
 
