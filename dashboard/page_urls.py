@@ -10,13 +10,14 @@ from dashboard.alarms import views as alarms
 from dashboard.approvals import views as approvals
 from dashboard.audit import views as audit
 from dashboard.bulks import views as bulks
-from dashboard.failures import views as failures
 from dashboard.insight import views as insight
 from dashboard.instances import history, repairs
 from dashboard.instances import views as instances
 from dashboard.instances.sm import views as sm_keys
 from dashboard.jobs import queue_views as queues
 from dashboard.jobs import views as jobs
+from dashboard.jobs.failures import views as failures
+from dashboard.jobs.workers import views as workers
 from dashboard.machines import instance_list
 from dashboard.machines import views as machines
 from dashboard.overview import palette, search
@@ -30,7 +31,6 @@ from dashboard.studio import views as studio
 from dashboard.versions import plans
 from dashboard.versions import views as versions
 from dashboard.webhooks import receivers as webhooks
-from dashboard.workers import views as workers
 
 addresses.register()
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.http import Http404, HttpRequest
 from django.utils.safestring import SafeString
 
-from dashboard.failures.presenters import Trend, draw_trend
+from dashboard.jobs.failures.presenters import Trend, draw_trend
 from dashboard.machines.diagram_modes import format_share
 from dashboard.shared.addresses import page_of
 from dashboard.shared.counts import count_versions

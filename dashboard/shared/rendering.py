@@ -12,10 +12,11 @@ from machines.diagrams import standalone
 from machines.people.permissions import RIGHTS, anywhere, rights_of
 
 SECTIONS = {
-    "api": "account", "bulks": "bulk", "examples": "patterns", "failures": "errors", "insight": "machines",
-    "instances": "machines", "jobs": "queues", "overview": "machines", "studio": "machines", "versions": "machines",
+    "api": "account", "bulks": "bulk", "examples": "patterns", "insight": "machines", "instances": "machines",
+    "jobs": "queues", "jobs.failures": "errors", "jobs.workers": "workers", "overview": "machines",
+    "studio": "machines", "versions": "machines",
 }  # fmt: skip
-"""Room of a view -> the section of its pages in the bar, where it has another name."""
+"""Room of a view, or a part of one -> the section of its pages in the bar, where it has another name."""
 
 
 def render_page(request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
@@ -48,8 +49,8 @@ def answer_drawing(svg: str, *, cache: str = "private, no-store") -> HttpRespons
 def _find_section(request: HttpRequest) -> str:
     """Return the section of the room whose view answers."""
     module = request.resolver_match.func.__module__ if request.resolver_match else ""
-    room = module.removeprefix("dashboard.").partition(".")[0]
-    return SECTIONS.get(room, room)
+    room, *below = module.removeprefix("dashboard.").split(".")
+    return SECTIONS.get(".".join([room, *below[:1]])) or SECTIONS.get(room, room)
 
 
 def _list_rights(request: HttpRequest) -> frozenset[str]:

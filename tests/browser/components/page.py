@@ -7,12 +7,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.instances.presenters import Deadline, Route
+from dashboard.jobs.workers import views as workers
 from dashboard.shared.charts import Chart, Charts, Figure
 from dashboard.shared.counts import PLACES, Depth, Figures, StateCount
 from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times import TimeFields
-from dashboard.workers import views as workers
 from machines import __version__
 from machines.engine import Job, Pause, QueueStats, Step, WorkerInfo
 from machines.engine.definitions import FieldOutline
