@@ -1,6 +1,6 @@
 """Job handlers of this app: those of map-reduce, bulk actions and schedules, and the tasks of the project."""
 
-from machines.bulks import handlers as of_bulks
+from machines.instances.bulks import handlers as of_bulks
 from machines.integrations.tasks.checks import is_configured
 
 from .mapreduce import handlers as of_runs

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from machines.bulks import Bulk
 from machines.engine import Engine
+from machines.instances.bulks import Bulk
 
-from .bulk.builders import order, work_off
+from .instances.bulks.builders import order, work_off
 
 SECRET = "4111-7777-0042"
 PIN = "pin-9182-geheim"

@@ -14,10 +14,10 @@ from redis.exceptions import RedisError
 
 from dashboard.shared.errors import problems
 from dashboard.shared.errors.statuses import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, TOO_LARGE, title_of
-from machines.bulks.store import OrderLost
 from machines.engine import Conflict, Refused, SignalboxError
 from machines.engine.connection.server_permissions import find_denial
 from machines.instances import sm_keys
+from machines.instances.bulks.store import OrderLost
 from machines.patterns import Changed
 from machines.people.errors import ApprovalNeeded, DraftChanged
 

@@ -15,10 +15,10 @@ from pydantic import Field
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_key
 from dashboard.api.framework.schemas import Acting, Body, Data, Ms, Out, Page, Reason, answers_of
-from machines.bulks import Order, Row
-from machines.bulks import actions as bulks
-from machines.bulks.order import ACTIONS, MAX_RATE
 from machines.engine import Instance
+from machines.instances.bulks import Order, Row
+from machines.instances.bulks import actions as bulks
+from machines.instances.bulks.order import ACTIONS, MAX_RATE
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 

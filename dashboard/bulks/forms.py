@@ -10,8 +10,8 @@ from django import forms
 from dashboard.instances.presenters import REPAIR_KINDS
 from dashboard.shared.form_views import make_key
 from dashboard.shared.version_view import VersionView
-from machines.bulks.order import MAX_RATE, MAX_REASON, WORK
 from machines.engine import errors
+from machines.instances.bulks.order import MAX_RATE, MAX_REASON, WORK
 from machines.instances.forms import JsonText, PageForm, TypedForm
 
 Posted = Mapping[str, Any] | None

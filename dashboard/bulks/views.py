@@ -24,15 +24,15 @@ from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.version_view import VersionView
 from machines.approvals import queries as approval_queries
-from machines.bulks import MIGRATE, Bulk, NotNow, Order, Row
-from machines.bulks import actions as services
-from machines.bulks.actions import BulkPage, ListedBulk
-from machines.bulks.bulk import LIVE
-from machines.bulks.execution import OUTCOMES
-from machines.bulks.order import MAX_REASON
-from machines.bulks.selection import RESULTS
 from machines.catalog.queries import count_missing
 from machines.engine import BadInput, Instance, errors
+from machines.instances.bulks import MIGRATE, Bulk, NotNow, Order, Row
+from machines.instances.bulks import actions as services
+from machines.instances.bulks.actions import BulkPage, ListedBulk
+from machines.instances.bulks.bulk import LIVE
+from machines.instances.bulks.execution import OUTCOMES
+from machines.instances.bulks.order import MAX_REASON
+from machines.instances.bulks.selection import RESULTS
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.permissions import allows, demand

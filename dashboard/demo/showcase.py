@@ -10,7 +10,6 @@ from django.contrib.auth import get_user_model
 from dashboard.site import home
 from machines.approvals import actions as approvals
 from machines.approvals.models import Approval
-from machines.bulks import actions as bulks
 from machines.catalog import coverage
 from machines.catalog.models import StoredCoverage
 from machines.catalog.publishing import prepare, write
@@ -18,6 +17,7 @@ from machines.catalog.version_rules import MIGRATE
 from machines.connections import get_engine
 from machines.engine.errors import SignalboxError
 from machines.formats import load
+from machines.instances.bulks import actions as bulks
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
 from machines.versions import plans, rollouts

@@ -18,9 +18,6 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from machines.audit.entries import AuditRecord, record
-from machines.bulks import Bulk
-from machines.bulks import actions as bulks
-from machines.bulks.store import OrderLost
 from machines.catalog import redaction
 from machines.catalog.models import Draft
 from machines.catalog.queries import every_outline, outline_of
@@ -32,6 +29,9 @@ from machines.engine.definitions.approval_terms import ApprovalTerms, find_terms
 from machines.engine.definitions.outline import covers_action
 from machines.engine.limits import MAX_REASON
 from machines.instances.actions import Call, perform
+from machines.instances.bulks import Bulk
+from machines.instances.bulks import actions as bulks
+from machines.instances.bulks.store import OrderLost
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, Forbidden, NotApprover, NotOpen, OwnRequest

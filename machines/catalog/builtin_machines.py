@@ -25,7 +25,7 @@ from machines.engine.definitions.findings import Path as Place
 from machines.engine.errors import DefinitionError, UnknownMachine
 
 ROOMS = {
-    "bulk": "bulks",
+    "bulk": "instances/bulks",
     "django_tasks": "integrations/tasks",
     "map_reduce": "mapreduce",
     "map_reduce_chunk": "mapreduce",

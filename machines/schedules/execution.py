@@ -12,14 +12,14 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from machines.bulks import Bulk
-from machines.bulks import Order as BulkOrder
-from machines.bulks.bulk import LIVE
-from machines.bulks.order import read_filter
 from machines.catalog import builtin_machines
 from machines.catalog.redaction import without_values
 from machines.connections import get_engine
 from machines.engine import Engine, errors, limits
+from machines.instances.bulks import Bulk
+from machines.instances.bulks import Order as BulkOrder
+from machines.instances.bulks.bulk import LIVE
+from machines.instances.bulks.order import read_filter
 from machines.worker import Job, handler
 
 from . import authors, planning

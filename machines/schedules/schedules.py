@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from machines.bulks.order import encrypt_filter
 from machines.catalog import builtin_machines
 from machines.engine import Engine, Instance, errors
 from machines.engine.records import PartialList
 from machines.engine.search.page_merge import find_pages
+from machines.instances.bulks.order import encrypt_filter
 from machines.people.transition_groups import Groups
 
 from . import document as documents

@@ -58,7 +58,7 @@ def _check_values(engine: Engine, schedule: Schedule) -> Iterator[Finding]:
 
 
 def _check_filter(engine: Engine, schedule: Schedule) -> Iterator[Finding]:
-    from machines.bulks.order import FILTERS, IDS, MAX_RATE
+    from machines.instances.bulks.order import FILTERS, IDS, MAX_RATE
 
     what = schedule.what
     rate = what.get("rate", 0)

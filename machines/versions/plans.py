@@ -15,16 +15,16 @@ from django.db import models
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from machines.bulks import Bulk, Order
-from machines.bulks import actions as bulks
-from machines.bulks.bulk import LIVE
-from machines.bulks.store import OrderLost
 from machines.catalog.models import StoredPlan
 from machines.catalog.version_rules import MIGRATE, find_rule
 from machines.connections import get_engine
 from machines.engine import BadInput, Instance, LookupFailed, MigrationPlan, arguments
 from machines.engine.limits import MAX_REASON
 from machines.engine.versions.records import DryRun
+from machines.instances.bulks import Bulk, Order
+from machines.instances.bulks import actions as bulks
+from machines.instances.bulks.bulk import LIVE
+from machines.instances.bulks.store import OrderLost
 from machines.people.actor import Actor
 from machines.people.errors import NotMigrated, PlanInUse
 from machines.people.permissions import Forbidden

@@ -16,16 +16,16 @@ from guardian.shortcuts import assign_perm
 
 from dashboard.models import SavedView
 from machines import diagrams
-from machines.bulks import Bulk, Order
 from machines.engine import Engine, Instance, WorkerInfo
 from machines.engine.definitions import outline
 from machines.engine.sm_commands import call
 from machines.failures.duties import FailureFollower
+from machines.instances.bulks import Bulk, Order
 from machines.models import Approval, Delivery, Draft, FailureGroup, Machine, StoredPlan, Webhook
 from machines.people import tokens
 from machines.people.permissions import RIGHTS
 from machines.schedules import Schedules
-from tests.bulk.builders import step, work_off
+from tests.instances.bulks.builders import step, work_off
 
 from .table import DOOR, KEY, NIGHTLY
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bulk import test_migrate as migrations
-from tests.bulk.builders import work_off
+from tests.instances.bulks import test_migrate as migrations
+from tests.instances.bulks.builders import work_off
 
 WHY = {"reason": "states were renamed"}
 

@@ -8,11 +8,11 @@ from django.contrib.auth.models import Permission
 from django.db import transaction
 from django.urls import reverse
 
-from machines.bulks import Bulk, Order
-from machines.bulks import actions as bulks
 from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.engine import BadInput, Conflict, UnknownInstance
 from machines.instances import actions as instances
+from machines.instances.bulks import Bulk, Order
+from machines.instances.bulks import actions as bulks
 from machines.integrations.attached import calls
 from machines.models import AuditEntry
 from machines.people.actor import Actor

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from machines.bulks import Order
-from machines.bulks import actions as bulks
 from machines.engine import BadInput
 from machines.instances import actions as instances
+from machines.instances.bulks import Order
+from machines.instances.bulks import actions as bulks
 from machines.integrations.attached import detach
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden

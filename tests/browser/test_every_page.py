@@ -12,8 +12,8 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from machines.audit.entries import record
-from machines.bulks import Bulk, Order
 from machines.engine import WorkerInfo
+from machines.instances.bulks import Bulk, Order
 from machines.models import AlarmRoute, Approval, FailureGroup, FailurePart, Webhook
 from machines.patterns import Locks
 from machines.schedules import Schedules

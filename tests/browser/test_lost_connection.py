@@ -19,10 +19,10 @@ from django.urls import resolve
 from playwright.sync_api import Browser, Page, Request, expect
 
 from dashboard.models import SavedView
-from machines.bulks import Bulk, Order
 from machines.engine import Engine
+from machines.instances.bulks import Bulk, Order
 from machines.models import FailureAction, StoredPlan
-from tests.bulk.builders import work_off
+from tests.instances.bulks.builders import work_off
 from tests.pages.conftest import example, filled
 from tests.pages.reading import Element, fields, read
 from tests.pages.table import EVERYONE, OF_BULK, TABLE

@@ -11,8 +11,6 @@ from copy import deepcopy
 import pytest
 from django.core.management import CommandError, call_command
 
-from machines.bulks.bulk import Bulk
-from machines.bulks.order import Order
 from machines.catalog import publishing
 from machines.connections import get_engine
 from machines.encryption.field_codec import SecretKeyCodec
@@ -23,6 +21,8 @@ from machines.engine.definitions import compile_definition
 from machines.engine.publishing.catalog import Catalog
 from machines.instances import actions as instances
 from machines.instances.archive.store import get_archive
+from machines.instances.bulks.bulk import Bulk
+from machines.instances.bulks.order import Order
 from machines.people.actor import Actor
 from machines.retention.duty import RetentionDuty
 from machines.schedules import actions as schedules

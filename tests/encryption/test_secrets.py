@@ -13,15 +13,15 @@ from django.utils import timezone
 
 from machines.alarms import routes
 from machines.approvals import actions as approvals
-from machines.bulks import BULK, Bulk, Order
-from machines.bulks import actions as bulks
 from machines.encryption import ciphers, rotation
 from machines.engine.keys import choose_partition
+from machines.instances.bulks import BULK, Bulk, Order
+from machines.instances.bulks import actions as bulks
 from machines.models import Approval, Webhook
 from machines.people.actor import Actor
 from machines.webhooks import management, sender
 from machines.worker.registry import discover
-from tests.bulk.builders import work_off
+from tests.instances.bulks.builders import work_off
 
 from .conftest import CANARY, dump_redis, dump_sql
 

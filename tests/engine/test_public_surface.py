@@ -18,7 +18,7 @@ PACKAGES = (
     "machines.engine",
     "machines.patterns",
     "machines.worker",
-    "machines.bulks",
+    "machines.instances.bulks",
     "machines.mapreduce",
     *(f"machines.{file.parent.name}.actions" for file in sorted(Path(machines.__file__).parent.glob("*/actions.py"))),
 )

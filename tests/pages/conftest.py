@@ -12,9 +12,9 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from machines.bulks import Bulk, Order
 from machines.engine import Engine, WorkerInfo
 from machines.engine.sm_commands import call
+from machines.instances.bulks import Bulk, Order
 from machines.models import (
     AlarmRoute,
     Approval,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from machines.bulks import BULK, Bulk
 from machines.engine import BadInput
+from machines.instances.bulks import BULK, Bulk
 from machines.schedules import SCHEDULES
 from machines.testing.job_runner import JobRunner
 

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from machines.audit.entries import record
-from machines.bulks import Bulk, Order
 from machines.engine import Engine, SignalboxError, WorkerInfo
+from machines.instances.bulks import Bulk, Order
 from machines.models import AlarmRoute, Delivery, Webhook
 
 # Each element or attribute that such a text brings is called `zq…`, or sets window.zq: nothing of ours is.

@@ -12,17 +12,17 @@ from django.test import Client
 from django.urls import reverse
 
 from machines.approvals import actions as approvals
-from machines.bulks import Bulk, NotNow
-from machines.bulks import actions as bulks
 from machines.engine import BadInput, Engine
 from machines.instances import actions as instances
+from machines.instances.bulks import Bulk, NotNow
+from machines.instances.bulks import actions as bulks
 from machines.models import Approval, AuditEntry, Machine
 from machines.people import tokens
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 from machines.people.permissions import RIGHTS
 from machines.worker.registry import discover
-from tests.bulk.builders import step, step_failing, work_off
+from tests.instances.bulks.builders import step, step_failing, work_off
 
 INSTANCE = {"machine": "order", "id": "o-1"}
 WHY = "they asked for it"

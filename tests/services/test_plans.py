@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from machines.approvals import actions as approvals
-from machines.bulks import Bulk
-from machines.bulks import actions as bulks
 from machines.catalog import publishing
 from machines.catalog.redaction import MASK
 from machines.engine import BadInput, Engine
 from machines.engine.errors import PlanError
+from machines.instances.bulks import Bulk
+from machines.instances.bulks import actions as bulks
 from machines.models import AuditEntry, StoredPlan
 from machines.people.errors import ApprovalNeeded, Forbidden, NotMigrated, PlanInUse
 from machines.versions import comparison, drafts, plans
-from tests.bulk.builders import work_off
 from tests.configuration import configure
+from tests.instances.bulks.builders import work_off
 
 from .conftest import ORDER
 

@@ -16,11 +16,11 @@ from django.test import Client
 from django.urls import reverse
 
 from machines import catalog
-from machines.bulks import BULK, Bulk, Order
-from machines.bulks import actions as bulks
 from machines.catalog import builtin_machines, publishing
 from machines.engine import Engine
 from machines.instances import actions as instances
+from machines.instances.bulks import BULK, Bulk, Order
+from machines.instances.bulks import actions as bulks
 from machines.integrations.binding.checks import check_name
 from machines.integrations.binding.field import MachineField
 from machines.jobs import actions as jobs
@@ -36,8 +36,8 @@ from machines.people.permissions import RIGHTS
 from machines.schedules import InvalidSchedule
 from machines.schedules import actions as schedules
 from machines.testing.job_runner import JobRunner
-from tests.bulk.builders import finished, parcels, previewed
 from tests.cases import for_each
+from tests.instances.bulks.builders import finished, parcels, previewed
 
 ID, WHY = "x-1", "a test"
 SHIPPED = {

@@ -18,11 +18,11 @@ from django.urls import get_resolver, reverse
 import dashboard.api.v1  # noqa: F401  its operations
 from dashboard.api.framework.operation import OPERATIONS as OPERATIONS_OF_API
 from machines.approvals import actions as approvals
-from machines.bulks import actions as bulks
-from machines.bulks.order import ACTIONS as BULKS
 from machines.catalog import publishing
 from machines.catalog.version_rules import OPERATIONS, find_rule
 from machines.engine import Engine, VersionRefused
+from machines.instances.bulks import actions as bulks
+from machines.instances.bulks.order import ACTIONS as BULKS
 from machines.management.commands.machine import Command
 from machines.models import Approval, AuditEntry, Machine
 from machines.people.actor import Actor
@@ -31,8 +31,8 @@ from machines.schedules.document import DOES
 from machines.versions import drafts, plans, rollouts
 from machines.versions import publication as definitions
 from machines.worker.registry import discover
-from tests.bulk.builders import work_off
 from tests.configuration import configure
+from tests.instances.bulks.builders import work_off
 
 from .version_doors import DOORS, TABLE, WHY, Try, arrange, definition
 

@@ -22,7 +22,7 @@ from machines.people import tokens
 from machines.people.actor import Actor
 from machines.people.permissions import RIGHTS
 from machines.versions import drafts, plans
-from tests.bulk.builders import work_off
+from tests.instances.bulks.builders import work_off
 
 WHY = "one person wants it"
 DOORS = ("page", "api", "command", "schedule", "bulk")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from machines.bulks import BULK, Bulk
 from machines.catalog import builtin_machines
 from machines.engine.errors import LookupFailed
+from machines.instances.bulks import BULK, Bulk
 from machines.mapreduce import MapReduce
 from machines.mapreduce.store import RUN
 from machines.testing.job_runner import JobRunner
 from machines.worker.registry import ForeignJob, Registry, discover
-from tests.bulk.builders import parcels, previewed
 from tests.cases import for_each
 from tests.installation.processes import eventually
+from tests.instances.bulks.builders import parcels, previewed
 from tests.worker.builders import Running
 
 OWN = sorted(name for name in discover() if discover().get(name).where.startswith("machines."))

@@ -17,8 +17,8 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.site.mount_point import is_api_request
-from machines.bulks.store import OrderLost
 from machines.engine import errors
+from machines.instances.bulks.store import OrderLost
 from machines.people import errors as services
 from machines.people.permissions import Forbidden, scope_of
 

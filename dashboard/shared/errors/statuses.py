@@ -13,13 +13,13 @@ SB719 an identity provider does not answer
 
 from __future__ import annotations
 
-from machines.bulks.errors import NotNow
 from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.catalog.offload import AtOnce, NoHelper, Overrun
 from machines.catalog.publishing import Diverged
 from machines.encryption.ciphers import SecretUnreadable
 from machines.engine import errors
 from machines.insight.errors import InsightOff, StoreUnavailable
+from machines.instances.bulks.errors import NotNow
 from machines.patterns.base import PatternError
 from machines.people import errors as people
 from machines.schedules import AuthorLost, DeclaredSchedule

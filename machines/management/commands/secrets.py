@@ -9,13 +9,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from machines.bulks import BULK
-from machines.bulks.store import Store
 from machines.connections import get_engine
 from machines.encryption.ciphers import WORDS
 from machines.encryption.rotation import Rotation, rotate_all
 from machines.engine import Conflict, Engine, EngineUnavailable, Instance, SignalboxError, UnknownInstance
 from machines.engine.search.page_merge import find_pages
+from machines.instances.bulks import BULK
+from machines.instances.bulks.store import Store
 from machines.management.verbs import add_verb, add_verbs
 
 

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from machines.worker.registry import discover
 from tests.browser.conftest import is_live
-from tests.bulk.builders import parcels
+from tests.instances.bulks.builders import parcels
 from tests.worker.builders import Running
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import squares
-from tests.bulk.builders import parcels
+from tests.instances.bulks.builders import parcels
 
 
 def test_all_rows_of_a_page_are_selected_by_one_box(as_, engine):

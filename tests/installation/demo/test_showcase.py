@@ -24,7 +24,7 @@ from machines.people.actor import Actor
 from machines.schedules import Schedules
 from machines.testing.scenarios import files, runner
 from machines.worker.job import Job
-from tests.bulk.builders import work_off
+from tests.instances.bulks.builders import work_off
 from tests.pages.conftest import user_of
 from tests.schedules.clock import Clock
 

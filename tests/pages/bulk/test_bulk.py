@@ -8,13 +8,13 @@ import io
 import pytest
 from django.contrib.auth.models import Permission
 
-from machines.bulks import BULK, Bulk
 from machines.catalog import builtin_machines
 from machines.engine import UnknownMachine
+from machines.instances.bulks import BULK, Bulk
 from machines.models import AuditEntry
 from machines.worker.registry import discover
-from tests.bulk import test_migrate as migrations
-from tests.bulk.builders import PARCEL, finished, order, parcels, step, work_off
+from tests.instances.bulks import test_migrate as migrations
+from tests.instances.bulks.builders import PARCEL, finished, order, parcels, step, work_off
 from tests.pages.reading import fields, read
 from tests.worker.builders import errand
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from guardian.shortcuts import assign_perm
 
-from machines.bulks import BULK, handlers
 from machines.catalog import publishing
+from machines.instances.bulks import BULK, handlers
 from machines.models import AuditEntry, Machine
 from machines.worker.registry import discover
-from tests.bulk.builders import finished, parcels, previewed, step
+from tests.instances.bulks.builders import finished, parcels, previewed, step
 from tests.pages.reading import read
 
 PAGE = "/bulk/"

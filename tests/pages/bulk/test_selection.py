@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from machines.bulks import BULK, Bulk, Order
-from machines.bulks.order import MAX_CHOSEN
 from machines.engine import BadInput
+from machines.instances.bulks import BULK, Bulk, Order
+from machines.instances.bulks.order import MAX_CHOSEN
 from machines.worker.registry import discover
-from tests.bulk.builders import parcels, work_off
+from tests.instances.bulks.builders import parcels, work_off
 from tests.pages.reading import fields, read
 
 MACHINE = "/machines/parcel/"

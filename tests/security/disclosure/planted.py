@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from machines.bulks import Bulk
 from machines.engine import Engine, Refused
+from machines.instances.bulks import Bulk
 from machines.models import Webhook
-from tests.bulk.builders import order, work_off
+from tests.instances.bulks.builders import order, work_off
 from tests.schedules.clock import Clock
 
 PLANT = "zq7PLANTED"

@@ -12,11 +12,11 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from machines.bulks import Order
-from machines.bulks import actions as bulks
 from machines.catalog import publishing
 from machines.engine import Engine, Refused
 from machines.instances import actions as instances
+from machines.instances.bulks import Order
+from machines.instances.bulks import actions as bulks
 from machines.instances.queries import explain_all, inspect
 from machines.integrations.binding import reading
 from machines.models import AuditEntry

@@ -17,14 +17,14 @@ from django.urls import reverse
 from machines.approvals import actions as approvals
 from machines.audit import reveals as disclosures
 from machines.audit.reveals import EVERY, LISTED, Memory, Viewer, collect_reveals, note, write_entry
-from machines.bulks import Row
-from machines.bulks import actions as bulks
-from machines.bulks.store import Item, Note
 from machines.catalog.publishing import adopt
 from machines.catalog.redaction import MASK
 from machines.encryption.field_codec import SecretKeyCodec
 from machines.engine import Engine
 from machines.instances import actions as instances
+from machines.instances.bulks import Row
+from machines.instances.bulks import actions as bulks
+from machines.instances.bulks.store import Item, Note
 from machines.models import AuditEntry
 from machines.people import tokens
 from machines.people.actor import Actor

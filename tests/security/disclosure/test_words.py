@@ -6,11 +6,11 @@ import pytest
 from django.urls import reverse
 
 from dashboard.models import SavedView
-from machines.bulks import Order
-from machines.bulks import actions as bulks
 from machines.catalog import publishing
 from machines.catalog.redaction import Concealed
 from machines.engine import Engine
+from machines.instances.bulks import Order
+from machines.instances.bulks import actions as bulks
 from machines.people.actor import Actor
 from tests.cases import for_each
 from tests.security.disclosure.test_guesses import make_user

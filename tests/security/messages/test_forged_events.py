@@ -13,10 +13,10 @@ from machines.catalog.publishing import publish as record
 from machines.engine import BadInput, DefinitionError, Engine, Fire, Refused
 from machines.engine import limits as names
 from machines.engine.definitions import compile, compute_digest, outline
-from tests.bulk.builders import finished
 from tests.cases import for_each
 from tests.engine.builders import NOW, machine, publish
 from tests.engine.families import child, parent
+from tests.instances.bulks.builders import finished
 
 from .forging import FORGED, NAMES, RESERVED, TO_BANK
 

@@ -8,19 +8,19 @@ import pytest
 from django.urls import reverse
 
 from machines.approvals import actions as approvals
-from machines.bulks import Order
-from machines.bulks import actions as bulks
 from machines.catalog import publishing
 from machines.engine import BadInput, Engine, Refused
 from machines.instances import actions as instances
+from machines.instances.bulks import Order
+from machines.instances.bulks import actions as bulks
 from machines.jobs import actions as jobs
 from machines.jobs import queue_actions as queues
 from machines.models import Approval, AuditEntry
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
 from machines.worker.registry import discover
-from tests.bulk.builders import step, work_off
 from tests.engine.dumps import unchanged
+from tests.instances.bulks.builders import step, work_off
 from tests.security.between import Between
 from tests.services.test_doors import browser
 

@@ -14,18 +14,18 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from machines.bulks import Order
-from machines.bulks import actions as bulks
 from machines.catalog import publishing
 from machines.engine import Engine, NotAllowed
 from machines.instances import actions as instances
+from machines.instances.bulks import Order
+from machines.instances.bulks import actions as bulks
 from machines.models import AuditEntry
 from machines.people import tokens
 from machines.people.actor import Actor
 from machines.people.permissions import RIGHTS
 from machines.worker.registry import discover
-from tests.bulk.builders import step, work_off
 from tests.engine.dumps import unchanged
+from tests.instances.bulks.builders import step, work_off
 from tests.pages.reading import read
 from tests.services.test_doors import browser, by_admin, by_page
 

@@ -9,13 +9,13 @@ from collections import Counter
 
 import pytest
 
-from machines.bulks import BULK, Bulk, Order, migration
 from machines.catalog import builtin_machines
 from machines.engine import errors
+from machines.instances.bulks import BULK, Bulk, Order, migration
 from machines.worker.job import Job
 from machines.worker.registry import discover
-from tests.bulk.test_twice import start  # noqa: F401
 from tests.installation.processes import eventually
+from tests.instances.bulks.test_twice import start  # noqa: F401
 from tests.worker.builders import Running
 
 from .builders import step, work_off

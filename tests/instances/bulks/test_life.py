@@ -8,11 +8,11 @@ from contextlib import closing
 
 import pytest
 
-from machines.bulks import BULK, Bulk, NotNow, Order
-from machines.bulks.store import Store
 from machines.catalog import builtin_machines
 from machines.engine import Engine, errors
 from machines.engine.definitions import check
+from machines.instances.bulks import BULK, Bulk, NotNow, Order
+from machines.instances.bulks.store import Store
 from tests.cases import for_each
 from tests.installation.processes import ROOT
 from tests.worker.builders import errand, places
@@ -319,7 +319,7 @@ class Missing:
         if name.partition(".")[0] in ("django", "channels", "dashboard"):
             raise ImportError(f"{name} is not there")
 sys.meta_path.insert(0, Missing())
-from machines.bulks import Bulk, Order
+from machines.instances.bulks import Bulk, Order
 from machines.engine import Engine
 engine = Engine.from_url(sys.argv[1], prefix=sys.argv[2])
 order = Order("parcel", "fire", "ann", "a test", event="send", payload={"by": "ann"})

@@ -10,10 +10,10 @@ import tracemalloc
 
 import pytest
 
-from machines.bulks import BULK, Bulk, execution, handlers
-from machines.bulks.execution import key_of
-from machines.bulks.store import Store
 from machines.catalog import builtin_machines
+from machines.instances.bulks import BULK, Bulk, execution, handlers
+from machines.instances.bulks.execution import key_of
+from machines.instances.bulks.store import Store
 from machines.worker.job import Job
 from machines.worker.registry import discover
 from tests.installation.processes import ROOT, eventually

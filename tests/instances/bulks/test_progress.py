@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from machines.bulks import BULK, handlers
-from machines.bulks.actions import STEPS, measure_progress
 from machines.engine import Step
+from machines.instances.bulks import BULK, handlers
+from machines.instances.bulks.actions import STEPS, measure_progress
 
 from .builders import parcels, previewed, step
 

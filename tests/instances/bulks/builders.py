@@ -6,9 +6,9 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
-from machines.bulks import BULK, Bulk, Order
 from machines.engine import Engine, Fire
 from machines.engine.errors import LeaseLost
+from machines.instances.bulks import BULK, Bulk, Order
 from machines.worker.job import Job
 from machines.worker.registry import discover
 

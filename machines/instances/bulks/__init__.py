@@ -2,7 +2,7 @@
 
 ::
 
-    from machines.bulks import Bulk, Order
+    from machines.instances.bulks import Bulk, Order
 
     bulk = Bulk.start(Order("order", "fire", "ann", "the shop was closed", {"state": "Open"}, event="cancel"))
     bulk.run("ann")           # once it is previewed
