@@ -16,18 +16,18 @@ from machines.catalog import accepted_senders, publishing
 from machines.conf.database import DatabaseRetry
 from machines.connections import get_engine
 from machines.engine import Engine, Rollout
-from machines.failures import digest as error_digest
-from machines.failures import duties as failures
 from machines.insight.ingestion import InsightDuty
+from machines.insight.statistics import writing
+from machines.insight.statistics.recording import Sampler
 from machines.integrations.attached.reconcile import ReconcileDuty
 from machines.integrations.binding.outbox import OutboxSender
 from machines.integrations.binding.projection import Projection
+from machines.jobs.failures import digest as error_digest
+from machines.jobs.failures import duties as failures
 from machines.people import last_seen
 from machines.retention import duty
 from machines.retention.duty import RetentionDuty
 from machines.schedules.declarations import Declarations
-from machines.statistics import writing
-from machines.statistics.recording import Sampler
 from machines.versions import plans
 from machines.webhooks.audit_stream import AuditStream
 from machines.webhooks.fan_out import FanOut, prune

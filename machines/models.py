@@ -12,12 +12,19 @@ from machines.catalog.models import (
     StoredPlan,
     VersionIsImmutable,
 )
-from machines.failures.models import FailedJob, FailureAction, FailureGroup, FailureHour, FailurePart, FailurePosition
 from machines.insight.models import InsightManifest, InsightPart
+from machines.insight.statistics.models import MeasuredStretch, Measurement, SamplingTurn
 from machines.instances.models import ArchivedInstance, ArchiveTotal
 from machines.integrations.binding.models import OutboxEntry, Reconciliation
+from machines.jobs.failures.models import (
+    FailedJob,
+    FailureAction,
+    FailureGroup,
+    FailureHour,
+    FailurePart,
+    FailurePosition,
+)
 from machines.people.models import LastSeen, MachineGroupGrant, MachineUserGrant, Receipt, Token
-from machines.statistics.models import MeasuredStretch, Measurement, SamplingTurn
 from machines.webhooks.models import Delivery, LogCursor, LogGap, Webhook
 
 __all__ = [

@@ -16,9 +16,9 @@ from machines.alarms.alarm import Alarm, pluralize, sort_alarms
 from machines.alarms.queries import detect_alarms
 from machines.alarms.recording import merge_states
 from machines.engine import Survey
-from machines.failures.queries import find_top_groups
+from machines.insight.statistics.present import Present, present
+from machines.jobs.failures.queries import find_top_groups
 from machines.people.permissions import Scope
-from machines.statistics.present import Present, present
 
 
 def _link_machine(alarm: Alarm) -> str:

@@ -22,6 +22,7 @@ from machines.connections import get_pattern, get_prefix, get_raw_client
 from machines.engine.connection.client import Client
 from machines.engine.keys import choose_partition
 from machines.engine.pattern_keys import PatternKeys
+from machines.insight.statistics.ages import format_age
 from machines.patterns import (
     Batch,
     Bus,
@@ -38,7 +39,6 @@ from machines.patterns import (
     Throttle,
     WriteBuffer,
 )
-from machines.statistics.ages import format_age
 
 WHO = "traffic"
 

@@ -19,8 +19,8 @@ from machines.connections import get_throttle
 from machines.engine import EngineUnavailable
 from machines.engine.connection import routing
 from machines.engine.connection.client import FAILURES
+from machines.insight.statistics.ages import format_age
 from machines.people.permissions import anywhere
-from machines.statistics.ages import format_age
 
 from .patterns import SECTIONS, Section, View, connect
 

@@ -12,7 +12,7 @@ from dashboard.machines.diagram_modes import FIGURES, LENGTHS, Mode, format_coun
 from dashboard.machines.diagram_modes import format_duration as format_short
 from dashboard.shared.version_view import Overlay, VersionView
 from machines.insight.records import Comparison, Difference, Paths, Spread, TransitionFigure
-from machines.statistics.ages import format_duration
+from machines.insight.statistics.ages import format_duration
 
 SHARES = ((0.0001, ">0"), (0.05, "5 %"), (0.2, "20 %"), (0.5, "50 %"), (0.9, "90 %"))
 POINTS = ((0.0001, ">0"), (0.02, "2"), (0.05, "5"), (0.1, "10"), (0.2, "20 points"))

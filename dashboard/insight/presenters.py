@@ -26,8 +26,8 @@ from machines.engine.definitions import durations
 from machines.insight import comparison, questions
 from machines.insight.errors import InsightOff, StoreUnavailable
 from machines.insight.records import Difference, Duration, Extent, InstancePage, Paths
+from machines.insight.statistics.ages import format_duration
 from machines.people.actor import Actor
-from machines.statistics.ages import format_duration
 
 from . import diagram
 from .forms import GROUPS, NAMES, QUESTIONS, SECOND, STAGES, make_filter

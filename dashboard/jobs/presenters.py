@@ -16,11 +16,11 @@ from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.list_pages import Terms, Text
 from machines.engine import Job, errors
 from machines.engine.definitions.durations import HINT, parse_duration
+from machines.insight.statistics.series import recent_times
 from machines.jobs import queue_actions
 from machines.jobs.groups import GroupFigures
 from machines.jobs.search import JobTerms
 from machines.people.actor import Actor
-from machines.statistics.series import recent_times
 
 from .forms import PURGED, GroupLimitForm, HandledForm, LimitForm, PurgeForm, ReasonForm
 

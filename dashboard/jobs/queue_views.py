@@ -25,13 +25,13 @@ from dashboard.shared.rendering import render_page
 from machines.catalog import builtin_machines
 from machines.catalog.queries import count_missing
 from machines.engine import errors
+from machines.insight.statistics.series import recent_times
 from machines.jobs import groups
 from machines.jobs import queue_actions as queues
 from machines.jobs.groups import GroupFigures
 from machines.jobs.search import find_jobs
 from machines.people.actor import Actor
 from machines.people.permissions import allows, scope_of
-from machines.statistics.series import recent_times
 
 from . import presenters
 from .presenters import SIZE, Action, FailedAction, JobPage, QueueActions, SearchPage, find_job_page, read_figures

@@ -21,9 +21,9 @@ from machines.catalog.models import StoredCoverage
 from machines.catalog.queries import get_version
 from machines.engine import Live, SignalboxError
 from machines.engine.definitions import Outline, StateOutline, TransitionOutline
+from machines.insight.statistics import present as statistics
+from machines.insight.statistics.ages import format_age
 from machines.models import Measurement
-from machines.statistics import present as statistics
-from machines.statistics.ages import format_age
 
 log = logging.getLogger(__name__)
 

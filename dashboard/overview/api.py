@@ -11,7 +11,7 @@ from pydantic import Field
 from dashboard.api.framework.operation import Group, actor_of, engine_of
 from dashboard.api.framework.schemas import Ms, Out
 from machines.engine.limits import MAX_INSTANCE_ID
-from machines.statistics.series import Series, series
+from machines.insight.statistics.series import Series, series
 
 from . import search as global_search
 

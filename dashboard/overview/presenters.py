@@ -15,7 +15,7 @@ from dashboard.shared.counts import StateCount, StateCounts, VersionCounts
 from machines.alarms.alarm import Alarm, rank_severity
 from machines.catalog.queries import MissingPartitions, count_missing
 from machines.engine import Live, QueueStats, Rollout
-from machines.statistics.present import Present
+from machines.insight.statistics.present import Present
 
 
 @dataclass(frozen=True, slots=True)

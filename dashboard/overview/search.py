@@ -32,10 +32,10 @@ from machines.catalog.queries import find_definitions
 from machines.conf import conf
 from machines.engine import BadInput, ids
 from machines.engine.limits import MAX_INSTANCE_ID
-from machines.failures.queries import list_groups
 from machines.instances import query_line
 from machines.instances.archive.store import get_archive
 from machines.instances.words import SECONDS, count_instances
+from machines.jobs.failures.queries import list_groups
 from machines.jobs.search import JobHits
 from machines.jobs.search import find_words as find_job_words
 from machines.people.actor import Actor

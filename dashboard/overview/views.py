@@ -24,8 +24,8 @@ from machines.catalog.builtin_machines import split_system
 from machines.catalog.queries import count_missing
 from machines.conf import conf
 from machines.engine import Survey
+from machines.insight.statistics.series import rates_by_machine
 from machines.people.permissions import NOTHING, Scope, allows, scope_of
-from machines.statistics.series import rates_by_machine
 
 from .presenters import (
     CALM,

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from machines.engine import SignalboxError
 from machines.engine.definitions.outline import TransitionOutline
-from machines.statistics.ages import format_duration
-from machines.statistics.series import SPANS, Line, Series, several
+from machines.insight.statistics.ages import format_duration
+from machines.insight.statistics.series import SPANS, Line, Series, several
 
 from . import times, version_view
 from .redacted_engine import RedactedEngine, redacted_engine

@@ -11,7 +11,7 @@ from django.core.paginator import Page
 
 from machines.engine import Live, Pause, QueueStats, SignalboxError, UnknownMachine, rates
 from machines.engine.definitions import Outline, StateOutline
-from machines.statistics.series import histogram
+from machines.insight.statistics.series import histogram
 
 from .redacted_engine import RedactedEngine
 from .version_view import VersionView, load_versions_of

@@ -26,8 +26,8 @@ from dashboard.models import Preferences
 from dashboard.site.mount_point import is_for_machines
 from machines.conf.database import PreparedQuery
 from machines.engine.definitions import FieldOutline
+from machines.insight.statistics.ages import format_age
 from machines.people import last_seen
-from machines.statistics.ages import format_age
 
 from .async_middleware import AsyncMiddleware
 from .errors.redis_outage import CAUSES

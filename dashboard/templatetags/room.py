@@ -37,7 +37,7 @@ from machines.audit.request_context import request_id
 from machines.catalog.redaction import MASK
 from machines.conf import conf
 from machines.diagrams import EventWords
-from machines.statistics.ages import format_duration
+from machines.insight.statistics.ages import format_duration
 from machines.templatetags.machine_admin import environment
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from machines.engine.jobs.clock_jump import ClockJump
 from machines.engine.keys import get_machine
 from machines.insight.comparison import DriftRule
 from machines.insight.records import Drift
+from machines.insight.statistics.ages import format_age, format_duration
+from machines.insight.statistics.present import Storm
 from machines.jobs.groups import GroupFigures
 from machines.patterns import Stats
-from machines.statistics.ages import format_age, format_duration
-from machines.statistics.present import Storm
 
 from .alarm import CRITICAL, KINDS, MANY, Alarm, join_words, pluralize
 from .workers import WORKING, Depth, is_alive, raise_worker_alarms

@@ -14,11 +14,11 @@ from machines.engine import Survey
 from machines.engine.errors import EngineUnavailable, SignalboxError
 from machines.engine.jobs.clock_jump import ClockJump
 from machines.insight.comparison import find_drifts
+from machines.insight.statistics import writing
+from machines.insight.statistics.present import Present, last_measured, present, select_noisy, storms
 from machines.jobs.groups import find_stalled, read_groups
 from machines.people.permissions import Scope
 from machines.schedules import SCHEDULES, Schedules, authors
-from machines.statistics import writing
-from machines.statistics.present import Present, last_measured, present, select_noisy, storms
 from machines.webhooks import audit_stream
 
 from .alarm import Alarm

@@ -7,4 +7,5 @@
 - ``ingestion``: the background duty of workers that reads histories and adds their facts
 - ``discovery``: a draft of a machine from the log of a process that has none, and steps of a log
   that a definition does not have; ``exports``: XES and Parquet
+- ``statistics``: figures of an hour, a day, a month, which workers measure once a minute, in SQL
 """

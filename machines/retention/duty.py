@@ -28,13 +28,13 @@ from machines.engine.definitions.reading.machine_settings import Retention, find
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retirement
 from machines.engine.keys import Partition
 from machines.insight.errors import InsightOff, StoreUnavailable
+from machines.insight.statistics.models import Measurement
 from machines.insight.store import get_store
 from machines.instances.archive import sql
 from machines.instances.archive.sql import ArchivedRecord
 from machines.instances.archive.store import Archive, get_archive
 from machines.instances.models import ArchivedInstance
 from machines.server_share import ServerShare, Walk
-from machines.statistics.models import Measurement
 from machines.webhooks.models import Delivery
 
 log = logging.getLogger(__name__)

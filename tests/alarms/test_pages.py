@@ -8,7 +8,7 @@ import pytest
 
 from machines.alarms import recording
 from machines.models import AlarmEvent, AlarmState, FailureGroup
-from tests.failures.conftest import die, follow
+from tests.jobs.failures.conftest import die, follow
 from tests.pages.reading import read
 
 from .conftest import KEY

@@ -19,8 +19,8 @@ from machines import diagrams
 from machines.engine import Engine, Instance, WorkerInfo
 from machines.engine.definitions import outline
 from machines.engine.sm_commands import call
-from machines.failures.duties import FailureFollower
 from machines.instances.bulks import Bulk, Order
+from machines.jobs.failures.duties import FailureFollower
 from machines.models import Approval, Delivery, Draft, FailureGroup, Machine, StoredPlan, Webhook
 from machines.people import tokens
 from machines.people.permissions import RIGHTS

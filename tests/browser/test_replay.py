@@ -8,10 +8,10 @@ import time
 import pytest
 from playwright.sync_api import Page, expect
 
+from machines.insight.statistics import recording
 from machines.models import Measurement
-from machines.statistics import recording
+from tests.insight.statistics.conftest import flush
 from tests.pages.conftest import TOKEN
-from tests.statistics.conftest import flush
 
 from .conftest import is_live
 

@@ -12,9 +12,9 @@ from django.contrib.auth import get_user_model
 from playwright.sync_api import Page
 
 from dashboard.models import Preferences
+from machines.insight.statistics import recording
 from machines.models import Measurement
-from machines.statistics import recording
-from tests.statistics.conftest import flush
+from tests.insight.statistics.conftest import flush
 
 from .conftest import is_live
 

@@ -10,7 +10,7 @@ from machines.audit.entries import record
 from machines.models import Approval, FailureGroup
 from machines.schedules import Schedules
 from tests.engine.builders import machine
-from tests.failures.conftest import die, follow
+from tests.jobs.failures.conftest import die, follow
 from tests.schedules.clock import WHAT
 from tests.schedules.conftest import REPORT
 

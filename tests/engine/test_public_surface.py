@@ -78,7 +78,7 @@ def test_the_contract_of_the_engine_is_called_as_it_is_written(engine) -> None:
 
 def list_records() -> Iterator[tuple[str, Any]]:
     """Yield the fields of every record that these packages define, with their types."""
-    for package in map(importlib.import_module, (*PACKAGES, "machines.instances.archive", "machines.failures")):
+    for package in map(importlib.import_module, (*PACKAGES, "machines.instances.archive", "machines.jobs.failures")):
         for found in pkgutil.walk_packages(getattr(package, "__path__", []), f"{package.__name__}."):
             module = importlib.import_module(found.name)
             for name, one in vars(module).items():

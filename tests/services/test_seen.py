@@ -12,10 +12,10 @@ from django.test import Client
 from django.utils import timezone
 
 from machines.conf import conf
+from machines.insight.statistics.writing import BufferFlush
 from machines.models import LastSeen, Receipt, Token
 from machines.people import last_seen, tokens
 from machines.people.last_seen import Noting
-from machines.statistics.writing import BufferFlush
 from tests.configuration import configure
 from tests.patterns.rewinding import older, rewind
 

@@ -15,11 +15,11 @@ from dashboard.api.framework.schemas import Acting, Body, Items, Ms, Out, Reason
 from dashboard.jobs.api import QUEUE
 from dashboard.jobs.presenters import SearchTerms
 from machines.engine.limits import MAX_DELAY
-from machines.failures import actions as failures
-from machines.failures import queries
-from machines.failures.actions import MAX_RATE, RATE
-from machines.failures.found_jobs import JobsOrder, start
-from machines.failures.queries import GroupView
+from machines.jobs.failures import actions as failures
+from machines.jobs.failures import queries
+from machines.jobs.failures.actions import MAX_RATE, RATE
+from machines.jobs.failures.found_jobs import JobsOrder, start
+from machines.jobs.failures.queries import GroupView
 
 from .forms import InboxTerms
 

@@ -13,8 +13,8 @@ from dashboard.shared import list_pages
 from dashboard.shared.list_pages import Terms
 from machines.engine import limits
 from machines.engine.definitions.durations import HINT, parse_duration
-from machines.failures.actions import MAX_RATE, RATE, Selection
-from machines.failures.queries import MAX_PAGE, Listing, list_groups
+from machines.jobs.failures.actions import MAX_RATE, RATE, Selection
+from machines.jobs.failures.queries import MAX_PAGE, Listing, list_groups
 from machines.people.actor import Actor
 
 Text = Annotated[list_pages.Text, Field(max_length=200)]

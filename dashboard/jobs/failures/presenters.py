@@ -10,7 +10,7 @@ from dashboard.jobs.presenters import Action, FailedAction
 from dashboard.shared.addresses import find_page_address
 from machines.alarms.alarm import pluralize
 from machines.engine import errors
-from machines.failures.queries import GroupView
+from machines.jobs.failures.queries import GroupView
 from machines.models import FailureAction
 
 from .forms import ACTIONS

@@ -21,12 +21,12 @@ from dashboard.shared.rendering import render_page
 from machines.alarms.alarm import pluralize
 from machines.catalog.queries import count_missing
 from machines.engine import errors
-from machines.failures import actions as failures
-from machines.failures import found_jobs, queries
-from machines.failures.actions import Selection
-from machines.failures.dead_jobs import MAX_OPEN
-from machines.failures.queries import GroupView
 from machines.jobs import queue_actions
+from machines.jobs.failures import actions as failures
+from machines.jobs.failures import found_jobs, queries
+from machines.jobs.failures.actions import Selection
+from machines.jobs.failures.dead_jobs import MAX_OPEN
+from machines.jobs.failures.queries import GroupView
 from machines.jobs.search import find_jobs
 from machines.models import FailureAction
 from machines.people.actor import Actor

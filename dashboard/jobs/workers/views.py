@@ -17,12 +17,12 @@ from machines.catalog.queries import count_missing
 from machines.connections import get_pattern
 from machines.duties import DUTIES
 from machines.engine import WorkerInfo
+from machines.insight.statistics import writing
 from machines.instances.forms import REASON_LIMIT, PageForm
 from machines.jobs import worker_actions as services
 from machines.patterns import LentBatch, Locks, Stats
 from machines.people.actor import Actor
 from machines.people.permissions import allows
-from machines.statistics import writing
 from machines.worker.duties.exclusive_duties import TTL, read_lock_holders
 
 ORDERS = {

@@ -19,10 +19,10 @@ from machines.conf import conf
 from machines.connections import get_engine, get_pattern
 from machines.duties import DUTIES
 from machines.engine import EngineUnavailable
+from machines.insight.statistics.writing import waiting
 from machines.models import AuditHead, SamplingTurn
 from machines.patterns import Locks
 from machines.people.permissions import EVERYTHING, NOTHING, Scope, scope_of
-from machines.statistics.writing import waiting
 from machines.worker.duties.exclusive_duties import read_lock_holders
 
 from .families import Snapshot, registry

@@ -15,9 +15,9 @@ from machines.engine import BadInput
 from machines.engine.definitions import Outline, durations
 from machines.engine.definitions.reading.machine_settings import FACTS, IDS
 from machines.engine.search.filters import ANY
+from machines.insight.statistics.ages import format_age
 from machines.instances import query_line
 from machines.instances.query_line import EQUAL, LineTerm, split_line
-from machines.statistics.ages import format_age
 
 NAMES = (
     "text", "state", "older", "created", "version", "suspended", "tag", "actor", "error", "id", "edge", "data", "by",

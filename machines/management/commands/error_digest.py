@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from machines.failures.digest import send_now
+from machines.jobs.failures.digest import send_now
 
 
 class Command(BaseCommand):

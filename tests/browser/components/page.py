@@ -16,9 +16,9 @@ from dashboard.shared.times import TimeFields
 from machines import __version__
 from machines.engine import Job, Pause, QueueStats, Step, WorkerInfo
 from machines.engine.definitions import FieldOutline
+from machines.insight.statistics.series import Line, Series
 from machines.instances.forms import TypedForm
 from machines.models import Approval
-from machines.statistics.series import Line, Series
 
 NOW = 1_700_000_000_000  # ms: the page shows the same at any time
 HOSTILE = """<script>alert("1")</script> {{ x }} ../%2F 🚦"""

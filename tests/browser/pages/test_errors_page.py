@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from machines.failures.duties import PacedActions
+from machines.jobs.failures.duties import PacedActions
 from machines.models import FailureAction, FailureGroup
-from tests.failures.conftest import die, follow
+from tests.jobs.failures.conftest import die, follow
 
 __all__ = ["die", "follow"]
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from machines.failures.duties import PacedActions
+from machines.jobs.failures.duties import PacedActions
 from machines.models import AuditEntry, FailureAction
 from tests.browser.conftest import is_live
 

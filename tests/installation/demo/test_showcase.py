@@ -17,8 +17,8 @@ from machines.catalog.models import Machine, StoredCoverage, StoredPlan
 from machines.catalog.publishing import publish
 from machines.connections import get_engine
 from machines.engine.definitions import compile_definition
-from machines.failures.duties import FailureFollower
 from machines.formats import load
+from machines.jobs.failures.duties import FailureFollower
 from machines.models import Approval, FailureGroup
 from machines.people.actor import Actor
 from machines.schedules import Schedules

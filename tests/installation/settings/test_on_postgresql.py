@@ -10,14 +10,14 @@ import pytest
 
 from tests.installation.processes import ROOT
 
-RECORDING, FIRE = "tests/statistics/test_recording.py", "tests/admin/test_fire.py"
+RECORDING, FIRE = "tests/insight/statistics/test_recording.py", "tests/admin/test_fire.py"
 TESTS = (
     f"{RECORDING}::test_two_workers_at_the_same_moment_measure_once",
     f"{RECORDING}::test_who_read_before_another_wrote_does_not_write_after_it",
     f"{RECORDING}::test_a_worker_that_is_killed_at_any_point_leaves_each_count_written_once",
     f"{RECORDING}::test_old_rows_go_some_at_a_time",
-    "tests/statistics/test_writing.py",
-    "tests/statistics/test_series.py",
+    "tests/insight/statistics/test_writing.py",
+    "tests/insight/statistics/test_series.py",
     "tests/services/test_approvals.py",
     "tests/services/test_seen.py",
     f"{FIRE}::test_an_event_nobody_knows_is_refused_and_logged",

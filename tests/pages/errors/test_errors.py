@@ -5,9 +5,9 @@ import re
 import pytest
 from django.urls import reverse
 
-from machines.failures.duties import PacedActions
+from machines.jobs.failures.duties import PacedActions
 from machines.models import AuditEntry, FailureAction, FailureGroup
-from tests.failures.conftest import die, follow
+from tests.jobs.failures.conftest import die, follow
 
 __all__ = ["die", "follow"]
 

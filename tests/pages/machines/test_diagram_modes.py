@@ -14,11 +14,11 @@ from dashboard.machines.diagram_modes import MODES, format_duration
 from dashboard.shared.version_view import load_version
 from machines.engine import Refused
 from machines.engine.definitions import Outline
+from machines.insight.statistics import recording
 from machines.models import Measurement
-from machines.statistics import recording
 from tests.cases import for_each
+from tests.insight.statistics.conftest import flush
 from tests.pages.reading import Element, read
-from tests.statistics.conftest import flush
 
 HOUR = 3_600_000
 DESK = {

@@ -17,16 +17,16 @@ from dashboard.shared.counts import Depth
 from machines.alarms import detection as alarms
 from machines.catalog import builtin_machines, publishing
 from machines.engine import Refused, WorkerInfo
+from machines.insight.statistics import recording
+from machines.insight.statistics.present import Storm
 from machines.models import Approval, Machine
 from machines.patterns import Stats
 from machines.people.permissions import EVERYTHING, NOTHING
-from machines.statistics import recording
-from machines.statistics.present import Storm
 from tests.cases import for_each
 from tests.configuration import configure
 from tests.engine.builders import machine
+from tests.insight.statistics.conftest import flush
 from tests.pages.reading import read
-from tests.statistics.conftest import flush
 
 
 def worker(*queues: str, ago: float = -3600) -> WorkerInfo:

@@ -18,7 +18,7 @@ from machines.instances.archive.sql import ArchivedRecord
 from machines.instances.archive.store import get_archive
 from machines.models import Machine
 from tests.engine.builders import door, publish
-from tests.failures.conftest import die, follow
+from tests.jobs.failures.conftest import die, follow
 
 __all__ = ["die", "follow"]
 

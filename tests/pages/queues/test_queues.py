@@ -7,10 +7,10 @@ import time
 
 import pytest
 
+from machines.insight.statistics import recording
 from machines.models import AuditEntry
-from machines.statistics import recording
+from tests.insight.statistics.conftest import flush
 from tests.pages.reading import fields, read
-from tests.statistics.conftest import flush
 
 QUEUE = "/queues/new_device/start/"
 WHO = {"actor": "sue", "reason": "the provider is down"}

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from machines.engine.records import PartialList
-from machines.failures.duties import PacedActions
 from machines.jobs import search
+from machines.jobs.failures.duties import PacedActions
 from machines.models import AuditEntry, FailureAction
 from tests.engine.builders import door, errand, publish
 from tests.pages.reading import read

@@ -16,7 +16,7 @@ from dashboard.shared import times
 from dashboard.shared.addresses import InstanceId
 from dashboard.shared.navigation import NAVIGATION_LINKS
 from dashboard.templatetags.room import figure
-from machines.statistics.ages import format_age, format_duration
+from machines.insight.statistics.ages import format_age, format_duration
 from tests.cases import for_each
 from tests.live.builders import merge
 

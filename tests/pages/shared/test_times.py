@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.templatetags.room import ago, figure, until, value
-from machines.statistics.ages import format_age
+from machines.insight.statistics.ages import format_age
 from tests.cases import for_each
 
 NOW = 1_700_000_000_000

@@ -9,8 +9,8 @@ import pytest
 
 from machines.duties import DUTIES
 from machines.engine import WorkerInfo
+from machines.insight.statistics import recording
 from machines.patterns import Locks
-from machines.statistics import recording
 from tests.pages.reading import fields, read
 
 

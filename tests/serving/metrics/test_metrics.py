@@ -19,9 +19,9 @@ from machines.conf import conf
 from machines.duties import DUTIES
 from machines.engine import Refused, WorkerInfo
 from machines.engine.rates import estimate_quantile
+from machines.insight.statistics import recording
 from machines.models import Approval, SamplingTurn
 from machines.patterns import Locks
-from machines.statistics import recording
 from tests.configuration import configure
 
 TOKEN = "a-token-of-some-length"

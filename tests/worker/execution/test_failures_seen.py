@@ -15,7 +15,7 @@ import pytest
 from machines import signals
 from machines.encryption.field_codec import SecretKeyCodec
 from machines.engine import BadPayload, Engine, Refused, tracing
-from machines.failures.duties import FailureFollower
+from machines.jobs.failures.duties import FailureFollower
 from machines.models import FailureGroup
 from tests.engine.builders import fields, machine
 from tests.engine.test_tracing import Spans

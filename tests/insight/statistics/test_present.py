@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from machines.insight.statistics.present import Present, present, storms
 from machines.models import Measurement, SamplingTurn
-from machines.statistics.present import Present, present, storms
 
 from .conftest import MINUTE, START
 

@@ -6,7 +6,7 @@ import pytest
 from django.core import mail
 from django.core.management import call_command
 
-from machines.failures import digest
+from machines.jobs.failures import digest
 from machines.models import Delivery, Webhook
 from tests.configuration import configure
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from machines.insight.statistics.series import recent_times, series
 from machines.models import Measurement, SamplingTurn
-from machines.statistics.series import recent_times, series
 
 from .conftest import START
 

@@ -17,9 +17,9 @@ import time
 import pytest
 from django.db import connection
 
+from machines.insight.statistics import recording, writing
+from machines.insight.statistics.recording import Sampler
 from machines.models import MeasuredStretch, Measurement, SamplingTurn
-from machines.statistics import recording, writing
-from machines.statistics.recording import Sampler
 from tests.installation.processes import ROOT, eventually
 from tests.patterns.rewinding import older, rewind
 
@@ -123,8 +123,8 @@ import os, signal, sys, django
 django.setup()
 from django.db import connection
 from machines.connections import get_engine, get_pattern
-from machines.statistics import recording, writing
-from tests.statistics.conftest import survey_at
+from machines.insight.statistics import recording, writing
+from tests.insight.statistics.conftest import survey_at
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 def die_after(execute, sql, params, many, context):

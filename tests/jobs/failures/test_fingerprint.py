@@ -1,6 +1,6 @@
 """What differs from one failure to the next is replaced; what says what went wrong stays."""
 
-from machines.failures.recording import MAX_SHAPE, clean_name, compute_key, compute_shape
+from machines.jobs.failures.recording import MAX_SHAPE, clean_name, compute_key, compute_shape
 from tests.cases import for_each
 
 SHAPES = [

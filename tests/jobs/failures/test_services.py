@@ -6,11 +6,11 @@ from guardian.shortcuts import assign_perm
 
 from machines.catalog import publishing
 from machines.engine import BadInput, Miscounted
-from machines.failures import actions as failures
-from machines.failures import errors, queries
-from machines.failures.actions import Selection
-from machines.failures.dead_jobs import DeadJobs
-from machines.failures.duties import PacedActions
+from machines.jobs.failures import actions as failures
+from machines.jobs.failures import errors, queries
+from machines.jobs.failures.actions import Selection
+from machines.jobs.failures.dead_jobs import DeadJobs
+from machines.jobs.failures.duties import PacedActions
 from machines.models import AuditEntry, FailureAction, FailureGroup, Machine
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden

@@ -5,8 +5,8 @@ import json
 import pytest
 from django.db import connection
 
-from machines.failures import duties, recording
-from machines.failures.duties import FailureFollower
+from machines.jobs.failures import duties, recording
+from machines.jobs.failures.duties import FailureFollower
 from machines.models import FailedJob, FailureGroup, FailureHour, FailurePart
 from tests.engine.builders import errand
 from tests.engine.instances.racing import in_threads

@@ -205,7 +205,7 @@ def _add_idle(parts: list[Part]) -> None:
         return
     names = ("machine", "period", "at", "covered", "instances", "numbers", *SUMS)
     table, columns = Measurement._meta.db_table, ", ".join(names)
-    insert = f"INSERT INTO {table} ({columns}) VALUES ({', '.join(['%s'] * len(names))})"  # noqa: S608  our own names
+    insert = f"INSERT INTO {table} ({columns}) VALUES ({', '.join(['%s'] * len(names))})"
     added = f"covered = {table}.covered + excluded.covered, instances = excluded.instances"
     with connection.cursor() as cursor:
         cursor.executemany(

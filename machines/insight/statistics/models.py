@@ -1,4 +1,4 @@
-"""Statistics by minute and by hour: differences of the engine's counters. Only ``machines.statistics`` writes
+"""Statistics by minute and by hour: differences of the engine's counters. Only ``machines.insight.statistics`` writes
 them."""
 
 from __future__ import annotations

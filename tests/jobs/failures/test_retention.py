@@ -1,8 +1,8 @@
 """Old failures go, and groups with open jobs stay."""
 
-from machines.failures import actions as failures
-from machines.failures import duties
-from machines.failures.duties import PacedActions
+from machines.jobs.failures import actions as failures
+from machines.jobs.failures import duties
+from machines.jobs.failures.duties import PacedActions
 from machines.models import FailedJob, FailureAction, FailureGroup, FailureHour
 
 from .conftest import only_group

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from machines.engine import Engine
-from machines.failures.duties import FailureFollower
+from machines.jobs.failures.duties import FailureFollower
 from machines.models import FailureGroup
 from tests.engine.builders import errand
 from tests.services.conftest import actor, person

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from machines.engine import Engine, Refused, Survey
-from machines.statistics import recording, writing
+from machines.insight.statistics import recording, writing
 from tests.engine.builders import errand
 
 MINUTE = 60_000

@@ -1,4 +1,4 @@
-"""Groups of failures and their counts. Only ``machines.failures`` writes them.
+"""Groups of failures and their counts. Only ``machines.jobs.failures`` writes them.
 
 No row holds a message, a traceback or an id of an instance: those are read from the dead jobs, as far as these are
 kept.

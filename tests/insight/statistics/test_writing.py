@@ -9,10 +9,10 @@ import threading
 
 from django.db import connection, connections
 
+from machines.insight.statistics import recording, writing
+from machines.insight.statistics.recording import Sampler
+from machines.insight.statistics.writing import BufferFlush
 from machines.models import Measurement, SamplingTurn
-from machines.statistics import recording, writing
-from machines.statistics.recording import Sampler
-from machines.statistics.writing import BufferFlush
 
 from .conftest import MINUTE, START, flush
 from .written import GAPS, HOURS, MINUTES, rows, stretches, total

@@ -2,7 +2,7 @@
 
 The state of a group is assigned, muted, resolved, open again: a group is shared by its machines, so each change takes
 ``operate`` on all of them, and a reason. Open jobs, of a group or of any, are retried or skipped at a rate: they are
-fixed when the action starts, and a worker goes through them (``machines.failures.duties``).
+fixed when the action starts, and a worker goes through them (``machines.jobs.failures.duties``).
 """
 
 from __future__ import annotations
