@@ -9,16 +9,15 @@ from dashboard.account import views as account
 from dashboard.alarms import views as alarms
 from dashboard.approvals import views as approvals
 from dashboard.audit import views as audit
-from dashboard.bulks import views as bulks
 from dashboard.insight import views as insight
-from dashboard.instances import history, repairs
+from dashboard.instances import history, instance_list, repairs
 from dashboard.instances import views as instances
+from dashboard.instances.bulks import views as bulks
 from dashboard.instances.sm import views as sm_keys
 from dashboard.jobs import queue_views as queues
 from dashboard.jobs import views as jobs
 from dashboard.jobs.failures import views as failures
 from dashboard.jobs.workers import views as workers
-from dashboard.machines import instance_list
 from dashboard.machines import views as machines
 from dashboard.overview import palette, search
 from dashboard.overview import views as overview

@@ -34,7 +34,7 @@ NAMES = (
     "machines.api.group", "insight.api.group",
     "versions.api.drafts_group", "versions.plans_api.group", "versions.api.rollouts_group",
     "instances.api.group", "instances.api.repairs_group", "jobs.api.queues_group", "jobs.api.jobs_group",
-    "jobs.workers.api.group", "jobs.failures.api.group", "bulks.api.group",
+    "jobs.workers.api.group", "jobs.failures.api.group", "instances.bulks.api.group",
     "schedules.api.group", "approvals.api.group", "audit.api.group", "overview.api.statistics_group",
     "webhooks.api.group", "account.api.views_group",
     "instances.sm.api.group",

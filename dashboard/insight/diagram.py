@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from django.utils.safestring import SafeString
 
-from dashboard.machines.diagram_modes import FIGURES, LENGTHS, Mode, format_count, format_share
-from dashboard.machines.diagram_modes import format_duration as format_short
+from dashboard.shared.diagram_modes import FIGURES, LENGTHS, Mode, format_count, format_share
+from dashboard.shared.diagram_modes import format_duration as format_short
 from dashboard.shared.version_view import Overlay, VersionView
 from machines.insight.records import Comparison, Difference, Paths, Spread, TransitionFigure
 from machines.insight.statistics.ages import format_duration

@@ -14,9 +14,9 @@ from django.http import Http404, HttpRequest
 from django.utils.safestring import SafeString
 
 from dashboard.jobs.failures.presenters import Trend, draw_trend
-from dashboard.machines.diagram_modes import format_share
 from dashboard.shared.addresses import page_of
 from dashboard.shared.counts import count_versions
+from dashboard.shared.diagram_modes import format_share
 from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.version_view import VersionView, load_version

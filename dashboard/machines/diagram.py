@@ -11,14 +11,14 @@ from django.utils.safestring import SafeString
 
 from dashboard.shared import version_view
 from dashboard.shared.addresses import find_page_address
+from dashboard.shared.diagram_modes import DEFAULT, MODES, Mode, format_count
 from dashboard.shared.redacted_engine import RedactedEngine
 from dashboard.shared.version_view import Overlay, VersionView, link_folds
 from machines.diagrams import GROUP, state_id
 from machines.engine import Instance, Live, Problem
 from machines.engine.definitions import Outline, StateOutline, TransitionOutline, durations
 
-from . import diagram_modes
-from .diagram_modes import DEFAULT, NO_READINGS, Mode, ModeFigures, ModeReadings, format_count
+from .diagram_figures import NO_READINGS, ModeFigures, ModeReadings, read_figures
 
 
 def draw_machine(
@@ -38,7 +38,7 @@ def draw_machine(
     its target. A state with substates has their sum. A line has the flow of all transitions it stands for. Marks are
     shown in every mode. ``bare``: no links, for a file; ``search``: other terms of the list, which the links keep.
     """
-    reading = diagram_modes.read_figures(mode, view, live, readings)
+    reading = read_figures(mode, view, live, readings)
     overlay, groups = Overlay(), _list_groups(view)
 
     def make_address(terms: Mapping[str, str]) -> str:
@@ -95,7 +95,7 @@ def _link_label(state: str, count: int, mode: Mode, reading: ModeFigures) -> str
 
 def _make_state_url(view: VersionView, mode: Mode, state: str, kept: Mapping[str, str]) -> str:
     """Return the address of the instances that a state's figure counts."""
-    wanted = {"error": "any"} if mode is diagram_modes.MODES["failures"] else kept
+    wanted = {"error": "any"} if mode is MODES["failures"] else kept
     return _filter(view, mode, **{**wanted, "state": state})
 
 

@@ -14,6 +14,7 @@ from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from dashboard.instances.instance_list import InstanceList, read_page
 from dashboard.shared import charts, version_view
 from dashboard.shared.addresses import find_page_address, list_saved_views, parse_number
 from dashboard.shared.counts import (
@@ -25,6 +26,7 @@ from dashboard.shared.counts import (
     count_versions,
     find_elsewhere,
 )
+from dashboard.shared.diagram_modes import MODES, mode_of
 from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.form_views import make_key
@@ -49,8 +51,7 @@ from machines.people.permissions import Scope, allows, scope_of
 from machines.retention import figures
 
 from .diagram import count_errors, draw_machine
-from .diagram_modes import MODES, CoverageFigures, ModeReadings, mode_of, read_coverage, read_rates
-from .instance_list import InstanceList, read_page
+from .diagram_figures import CoverageFigures, ModeReadings, read_coverage, read_rates
 
 
 class CreateForm(PageForm):

@@ -16,9 +16,12 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import condition, require_safe
 
+from dashboard.instances import instance_list as listings
+from dashboard.instances.instance_list import InstanceList
 from dashboard.shared import charts, version_view
 from dashboard.shared.addresses import parse_number
 from dashboard.shared.counts import count_states
+from dashboard.shared.diagram_modes import MODES, mode_of
 from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.form_views import answer_form
@@ -41,10 +44,8 @@ from machines.integrations.attached import actions as mirrors
 from machines.people.actor import Actor
 from machines.retention import figures
 
-from . import instance_list as listings
 from .diagram import count_errors, draw_machine
-from .diagram_modes import MODES, ModeReadings, mode_of, read_coverage, read_rates
-from .instance_list import InstanceList
+from .diagram_figures import ModeReadings, read_coverage, read_rates
 from .presenters import Creation, InstanceTable, MachinePage, count_found, count_shown_errors, describe_tally, load_view
 
 MONTH = 30 * 86400  # seconds: a published version never changes

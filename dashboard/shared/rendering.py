@@ -12,7 +12,7 @@ from machines.diagrams import standalone
 from machines.people.permissions import RIGHTS, anywhere, rights_of
 
 SECTIONS = {
-    "api": "account", "bulks": "bulk", "examples": "patterns", "insight": "machines", "instances": "machines",
+    "api": "account", "instances.bulks": "bulk", "examples": "patterns", "insight": "machines", "instances": "machines",
     "jobs": "queues", "jobs.failures": "errors", "jobs.workers": "workers", "overview": "machines",
     "studio": "machines", "versions": "machines",
 }  # fmt: skip

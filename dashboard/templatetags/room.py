@@ -23,11 +23,11 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 
-from dashboard.machines.diagram_modes import format_share
-from dashboard.machines.instance_list import write_rows
+from dashboard.instances.instance_list import write_rows
 from dashboard.serving.live_view import is_served_to
 from dashboard.shared import addresses, times
 from dashboard.shared.addresses import JobId
+from dashboard.shared.diagram_modes import format_share
 from dashboard.shared.navigation import list_navigation_links
 from dashboard.shared.search import instance_filter
 from dashboard.shared.themes import theme_of
@@ -42,7 +42,7 @@ from machines.templatetags.machine_admin import environment
 
 if TYPE_CHECKING:
     from dashboard.instances.history import HistoryWords, Replay
-    from dashboard.machines.instance_list import InstanceList
+    from dashboard.instances.instance_list import InstanceList
     from dashboard.machines.presenters import InstanceTable
     from dashboard.shared.counts import Elsewhere
     from dashboard.shared.times import TimeFields

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.machines import diagram_modes
-from dashboard.machines.diagram_modes import MODES, format_duration
+from dashboard.shared import diagram_modes
+from dashboard.shared.diagram_modes import MODES, format_duration
 from dashboard.shared.version_view import load_version
 from machines.engine import Refused
 from machines.engine.definitions import Outline

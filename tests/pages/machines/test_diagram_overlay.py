@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dashboard.machines.diagram import draw_machine
-from dashboard.machines.diagram_modes import format_count
 from dashboard.shared import version_view
+from dashboard.shared.diagram_modes import format_count
 from dashboard.shared.version_view import Overlay
 from tests.cases import for_each
 from tests.pages.reading import read_text

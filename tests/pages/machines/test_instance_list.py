@@ -128,7 +128,7 @@ def test_a_field_without_an_index_is_found_in_a_state_that_is_named(as_, parcels
 
 
 def test_past_its_bound_a_figure_says_at_least(as_, parcels, monkeypatch):
-    monkeypatch.setattr("dashboard.machines.instance_list.MAX_COUNTED", 20)
+    monkeypatch.setattr("dashboard.instances.instance_list.MAX_COUNTED", 20)
     page = read(as_("viewer").get(f"{MACHINE}?by=to&is=Rome&tag=open"))
     texts = [b.text for b in page.one("nav", class_="tabs", data_region="tabs").all("b")]
     assert texts
@@ -252,7 +252,7 @@ QUERIES = (
 
 
 def test_a_page_asks_redis_no_more_of_many_instances_than_of_some(as_, parcels, engine, monkeypatch):
-    monkeypatch.setattr("dashboard.machines.instance_list.MAX_COUNTED", 50)
+    monkeypatch.setattr("dashboard.instances.instance_list.MAX_COUNTED", 50)
     monkeypatch.setattr("dashboard.shared.counts.MAX_COUNTED", 50)
     client = as_("viewer")
     some = {query: asked(engine, client, query) for query in QUERIES}

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dashboard.machines.instance_list import CELLS, DATA, FIXED, Column, write_rows
+from dashboard.instances.instance_list import CELLS, DATA, FIXED, Column, write_rows
 from machines.engine import Instance
 
 NOW = 1_700_000_000_000  # ms

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from dashboard.machines import instance_list
+from dashboard.instances import instance_list
 
 ORDER = {
     "id": "order",

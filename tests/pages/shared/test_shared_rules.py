@@ -11,8 +11,7 @@ from urllib.parse import quote
 
 from django.utils import timezone
 
-from dashboard.machines import diagram_modes
-from dashboard.shared import times
+from dashboard.shared import diagram_modes, times
 from dashboard.shared.addresses import InstanceId
 from dashboard.shared.navigation import NAVIGATION_LINKS
 from dashboard.templatetags.room import figure

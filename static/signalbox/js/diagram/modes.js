@@ -1,4 +1,5 @@
-// Computes what a diagram shows in each mode. dashboard/machines/diagram_modes.py does the same and has the scales.
+// Computes what a diagram shows in each mode. dashboard/machines/diagram_figures.py does the same, with the scales of
+// dashboard/shared/diagram_modes.py.
 
 import { brief, short } from "../shared/format.js";
 import { countOf, takenOf } from "./overlay.js";
@@ -7,7 +8,7 @@ const MINUTE = 60_000;
 const NOTHING = { text: "", still: true };
 
 /** Computes how often transitions are taken: from the interval that the server measured, and from live counters since.
- *  `rates`: as diagram_modes.py writes it. */
+ *  `rates`: as diagram_figures.py writes it. */
 export class Tempo {
   #rates;
   #value;

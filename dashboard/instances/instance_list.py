@@ -19,6 +19,7 @@ from dashboard.shared import times, version_view
 from dashboard.shared.addresses import find_instance_address, find_page_address
 from dashboard.shared.counts import StateCounts, count_states
 from dashboard.shared.csv_export import Export, list_lines, name_file, stream_csv, stream_json
+from dashboard.shared.diagram_modes import DEFAULT, mode_of
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.search import instance_filter as seeking
@@ -32,8 +33,6 @@ from machines.engine.definitions.reading.machine_settings import FACTS
 from machines.instances import query_line
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
-
-from .diagram_modes import DEFAULT, mode_of
 
 SIZE = 50  # instances on a page
 MAX_COUNTED = 5_000  # instances looked at for the figures of one page

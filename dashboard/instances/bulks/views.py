@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from dashboard.machines.instance_list import InstanceList
+from dashboard.instances.instance_list import InstanceList
 from dashboard.shared import version_view
 from dashboard.shared.addresses import parse_number
 from dashboard.shared.counts import count_states
