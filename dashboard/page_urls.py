@@ -9,6 +9,11 @@ from dashboard.account import views as account
 from dashboard.alarms import views as alarms
 from dashboard.approvals import views as approvals
 from dashboard.audit import views as audit
+from dashboard.catalog import views as machines
+from dashboard.catalog.studio import checks, simulator
+from dashboard.catalog.studio import views as studio
+from dashboard.catalog.versions import plans
+from dashboard.catalog.versions import views as versions
 from dashboard.insight import views as insight
 from dashboard.instances import history, instance_list, repairs
 from dashboard.instances import views as instances
@@ -18,17 +23,12 @@ from dashboard.jobs import queue_views as queues
 from dashboard.jobs import views as jobs
 from dashboard.jobs.failures import views as failures
 from dashboard.jobs.workers import views as workers
-from dashboard.machines import views as machines
 from dashboard.overview import palette, search
 from dashboard.overview import views as overview
 from dashboard.schedules import views as schedules
 from dashboard.shared import addresses
 from dashboard.shared.form_views import list_action_paths
 from dashboard.site.environment import is_own_site
-from dashboard.studio import checks, simulator
-from dashboard.studio import views as studio
-from dashboard.versions import plans
-from dashboard.versions import views as versions
 from dashboard.webhooks import receivers as webhooks
 
 addresses.register()

@@ -291,8 +291,8 @@ REGISTERED = "machines.integrations"
 GATHER = {
     "machines", "machines.apps", "machines.duties", "machines.fields", "machines.handlers", "machines.models",
     "machines.signals", "machines.tasks", "machines.admin.records", "machines.management.reconciliation",
-    "machines.templatetags.signalbox", "machines.testing.django_binding", "dashboard.machines.presenters",
-    "dashboard.machines.views",
+    "machines.templatetags.signalbox", "machines.testing.django_binding", "dashboard.catalog.presenters",
+    "dashboard.catalog.views",
 }  # fmt: skip
 """Modules that gather the parts of the app, and the pages of the integrations themselves."""
 

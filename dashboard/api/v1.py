@@ -31,8 +31,8 @@ from .framework.schemas import Mistaken, file_request
 NAMES = (
     "account.api.callers_group", "account.api.sessions_group",
     "overview.api.group", "alarms.api.group",
-    "machines.api.group", "insight.api.group",
-    "versions.api.drafts_group", "versions.plans_api.group", "versions.api.rollouts_group",
+    "catalog.api.group", "insight.api.group",
+    "catalog.versions.api.drafts_group", "catalog.versions.plans_api.group", "catalog.versions.api.rollouts_group",
     "instances.api.group", "instances.api.repairs_group", "jobs.api.queues_group", "jobs.api.jobs_group",
     "jobs.workers.api.group", "jobs.failures.api.group", "instances.bulks.api.group",
     "schedules.api.group", "approvals.api.group", "audit.api.group", "overview.api.statistics_group",

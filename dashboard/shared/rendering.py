@@ -12,9 +12,9 @@ from machines.diagrams import standalone
 from machines.people.permissions import RIGHTS, anywhere, rights_of
 
 SECTIONS = {
-    "api": "account", "instances.bulks": "bulk", "examples": "patterns", "insight": "machines", "instances": "machines",
-    "jobs": "queues", "jobs.failures": "errors", "jobs.workers": "workers", "overview": "machines",
-    "studio": "machines", "versions": "machines",
+    "api": "account", "catalog": "machines", "examples": "patterns", "insight": "machines", "instances": "machines",
+    "instances.bulks": "bulk", "jobs": "queues", "jobs.failures": "errors", "jobs.workers": "workers",
+    "overview": "machines",
 }  # fmt: skip
 """Room of a view, or a part of one -> the section of its pages in the bar, where it has another name."""
 

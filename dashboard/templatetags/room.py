@@ -41,9 +41,9 @@ from machines.insight.statistics.ages import format_duration
 from machines.templatetags.machine_admin import environment
 
 if TYPE_CHECKING:
+    from dashboard.catalog.presenters import InstanceTable
     from dashboard.instances.history import HistoryWords, Replay
     from dashboard.instances.instance_list import InstanceList
-    from dashboard.machines.presenters import InstanceTable
     from dashboard.shared.counts import Elsewhere
     from dashboard.shared.times import TimeFields
     from machines.engine import Step

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.machines.diagram import draw_machine
+from dashboard.catalog.diagram import draw_machine
 from dashboard.shared import version_view
 from dashboard.shared.diagram_modes import format_count
 from dashboard.shared.version_view import Overlay

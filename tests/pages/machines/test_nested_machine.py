@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dashboard.machines.diagram import draw_machine
+from dashboard.catalog.diagram import draw_machine
 from dashboard.shared import version_view
 from tests.pages.reading import Element, read, read_text
 

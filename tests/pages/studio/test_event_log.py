@@ -7,7 +7,7 @@ import html
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from dashboard.studio import checks
+from dashboard.catalog.studio import checks
 from tests.cases import for_each
 
 NEW = "/machines/new/"

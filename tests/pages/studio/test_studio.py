@@ -271,7 +271,7 @@ def test_many_states_are_checked_and_drawn(as_, lamps, count, errors):
 
 
 def test_too_many_checks_are_refused_with_when_to_come_again(as_, lamps, monkeypatch):
-    monkeypatch.setattr("dashboard.studio.checks.CHECKS", 2)
+    monkeypatch.setattr("dashboard.catalog.studio.checks.CHECKS", 2)
     client = as_("publisher")
     codes = [post(client, f"{EDIT}check/", "{}").status_code for _ in range(3)]
     assert codes == [200, 200, 429]

@@ -110,7 +110,7 @@ def test_a_version_that_is_not_there_is_a_404(client):
 
 def test_with_too_many_runs_in_a_minute_the_run_stays_in_the_page_and_is_not_played(client, monkeypatch):
     address = runs.link("order", 1, RUN)
-    monkeypatch.setattr("dashboard.studio.simulator.TRIES", 2)
+    monkeypatch.setattr("dashboard.catalog.studio.simulator.TRIES", 2)
     page = read(client.get(address))
     form = next(form for form in page.all("form") if "run" in fields(form))
     assert client.get(address).status_code == 200

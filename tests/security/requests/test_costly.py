@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dashboard.api.framework import authentication
-from dashboard.machines import api as machines
+from dashboard.catalog import api as machines
 from dashboard.shared import version_view
 from machines.catalog import offload
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION

@@ -1,4 +1,4 @@
-// Shows warnings at states in every mode. dashboard/machines/diagram_figures.py writes the same.
+// Shows warnings at states in every mode. dashboard/catalog/diagram_figures.py writes the same.
 
 import { short } from "../shared/format.js";
 import { putText } from "../shared/dom.js";

@@ -1,4 +1,4 @@
-// Computes what a diagram shows in each mode. dashboard/machines/diagram_figures.py does the same, with the scales of
+// Computes what a diagram shows in each mode. dashboard/catalog/diagram_figures.py does the same, with the scales of
 // dashboard/shared/diagram_modes.py.
 
 import { brief, short } from "../shared/format.js";

@@ -1,4 +1,4 @@
-// Writes figures, heat and flow into a diagram. dashboard/machines/diagram.py writes the same into the page it renders.
+// Writes figures, heat and flow into a diagram. dashboard/catalog/diagram.py writes the same into the page it renders.
 
 import { putText } from "../shared/dom.js";
 import { showTravel } from "./pulses.js";

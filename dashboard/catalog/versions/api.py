@@ -13,8 +13,8 @@ from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, charge, engine_key
 from dashboard.api.framework.request_terms import read_expected, set_etag
 from dashboard.api.framework.schemas import Acting, ApprovalOut, Body, Ms, Out, Page, Why, answers_of
+from dashboard.catalog.api import FindingOut, Published
 from dashboard.instances.api import INSTANCE, InstanceOut
-from dashboard.machines.api import FindingOut, Published
 from machines.catalog.submissions import FORMAT_NAMES
 from machines.catalog.version_rules import read_policy
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION

@@ -12,7 +12,7 @@ from pydantic import Field
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, charge
 from dashboard.api.framework.schemas import ApprovalOut, Body, Mistaken, Ms, Out, Page, Reason, Why
-from dashboard.machines.api import FindingOut
+from dashboard.catalog.api import FindingOut
 from machines.engine import Change, Instance, Replay
 from machines.instances.bulks.order import MAX_RATE
 from machines.models import StoredPlan
