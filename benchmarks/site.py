@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from machines.server import GuardedProcess
+from machines.conf.server import GuardedProcess
 
 from .process import list_family
 from .stage import HERE, PREFIX

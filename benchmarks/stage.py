@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from machines.conf.server import Server
 from machines.engine import Engine
 from machines.engine.connection.client import Client
-from machines.server import Server
 
 from . import workloads
 from .driver import Driver, drive

@@ -8,9 +8,9 @@ from typing import Any
 
 import redis
 
-from machines import server
-from machines.server import Node, ServerFailed
-from machines.server.cluster import poll
+from machines.conf import server
+from machines.conf.server import Node, ServerFailed
+from machines.conf.server.cluster import poll
 
 
 class Cluster(server.Cluster):

@@ -35,9 +35,9 @@ from redis.retry import Retry
 from dashboard.serving.checks import redis_accounts
 from dashboard.serving.middleware import request_ids
 from dashboard.site import stores
+from machines.conf.server import Server
 from machines.connections import engine_at_hand
 from machines.engine.connection import library_loader, retries
-from machines.server import Server
 from tests.clusters import Cluster
 from tests.configuration import configure
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from benchmarks.process import list_family, read_cpu
-from machines.server import GuardedProcess
+from machines.conf.server import GuardedProcess
 
 from .contenders import Contender
 from .peers.stamps import SLOW

@@ -19,7 +19,7 @@ from dashboard.shared.redacted_engine import RedactedEngine
 from dashboard.shared.rendering import render_page
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
-from machines.encryption.ciphers import SecretUnreadable
+from machines.conf.encryption.ciphers import SecretUnreadable
 from machines.engine import Explanation, Preview, errors
 from machines.instances.queries import read_fields, redactor_of
 from machines.models import Approval

@@ -22,10 +22,10 @@ from dashboard.serving import server
 from dashboard.serving.checks.system_checks import hide_password
 from dashboard.site import home
 from machines.conf import conf
+from machines.conf.server import Cluster, FolderInUse, Server
+from machines.conf.server.folder import Lock
 from machines.people.permissions import ROLES
 from machines.people.roles import make
-from machines.server import Cluster, FolderInUse, Server
-from machines.server.folder import Lock
 
 from . import preparation, showcase
 from .processes import GRACE, DemoFailed, Processes

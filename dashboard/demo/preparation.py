@@ -23,13 +23,13 @@ from machines import mapreduce
 from machines.catalog.publishing import adopt_published, prepare, publish, restore
 from machines.conf import conf
 from machines.conf.project import check_migrations
+from machines.conf.server import Cluster, Server
 from machines.connections import get_engine
 from machines.engine.errors import EngineUnavailable, NotPermitted, SignalboxError
 from machines.formats import load
 from machines.models import Draft, MachineVersion
 from machines.people.actor import Actor
 from machines.schedules import Schedules
-from machines.server import Cluster, Server
 from machines.versions import drafts as services
 from machines.worker.registry import discover
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from machines.server import GuardedProcess
+from machines.conf.server import GuardedProcess
 from machines.worker.command.command_line import list_command
 
 LARGEST = 1_000_000  # bytes; then the file becomes ``.1`` and a new one begins

@@ -9,8 +9,8 @@ from django.db import models
 from django.utils import timezone
 
 from machines.catalog.models import DocumentField
-from machines.encryption.ciphers import Unreadable, demand_readable
-from machines.encryption.fields import EncryptedDocumentField
+from machines.conf.encryption.ciphers import Unreadable, demand_readable
+from machines.conf.encryption.fields import EncryptedDocumentField
 from machines.engine.limits import MAX_INSTANCE_ID
 
 UNKNOWN = "the result is unknown; check the instance"

@@ -9,7 +9,7 @@ from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from machines.conf.database import TIMES, PreparedQuery
-from machines.encryption.ciphers import Unreadable
+from machines.conf.encryption.ciphers import Unreadable
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden

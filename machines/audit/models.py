@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from machines.catalog.models import DocumentField
-from machines.encryption.ciphers import Unreadable
+from machines.conf.encryption.ciphers import Unreadable
 from machines.engine.limits import MAX_INSTANCE_ID
 
 

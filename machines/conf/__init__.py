@@ -5,7 +5,8 @@
     from machines.conf import conf
     conf.PREFIX
 
-``table`` has each setting's name, variable, kind and default, and reads the dict; ``kinds`` has the rules.
+``table`` has each setting's name, variable, kind and default, and reads the dict; ``kinds`` has the rules; ``server``
+runs the Valkey server of the demo and of tests; ``encryption`` encrypts what SQL keeps.
 """
 
 from typing import TYPE_CHECKING, Any

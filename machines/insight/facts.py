@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from machines.conf.server_share import ServerShare
 from machines.engine import Engine
 from machines.engine.connection import replies, routing
 from machines.engine.connection.calls import translate
 from machines.engine.definitions import outline
 from machines.engine.instances.retirement import FinishedInstance
 from machines.engine.keys import Partition
-from machines.server_share import ServerShare
 
 from .records import GAP
 

@@ -18,12 +18,12 @@ from typing import Any
 from machines.catalog import builtin_machines
 from machines.conf import conf
 from machines.conf.database import DatabaseRetry
+from machines.conf.server_share import ServerShare, Walk
 from machines.engine import Engine, errors
 from machines.engine.definitions import outline
 from machines.engine.keys import Partition, choose_partition
 from machines.instances.archive.sql import ArchivedRecord, DamagedBody
 from machines.instances.archive.store import Archive, get_archive
-from machines.server_share import ServerShare, Walk
 
 from . import comparison
 from .errors import InsightOff, StoreUnavailable

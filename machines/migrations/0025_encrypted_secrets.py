@@ -1,9 +1,9 @@
 from django.db import migrations, models
 from django.db.models.functions import Cast
 
-import machines.encryption.fields
-from machines.encryption.ciphers import SecretUnreadable, Unreadable, decrypt
-from machines.encryption.rotation import rotate
+import machines.conf.encryption.fields
+from machines.conf.encryption.ciphers import SecretUnreadable, Unreadable, decrypt
+from machines.conf.encryption.rotation import rotate
 
 FIELDS = (("webhook", "url"), ("webhook", "secret"), ("webhook", "former"), ("approval", "asked"))
 
@@ -35,22 +35,22 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='webhook',
             name='url',
-            field=machines.encryption.fields.EncryptedTextField(purpose='webhook.url'),
+            field=machines.conf.encryption.fields.EncryptedTextField(purpose='webhook.url'),
         ),
         migrations.AlterField(
             model_name='webhook',
             name='secret',
-            field=machines.encryption.fields.EncryptedTextField(purpose='webhook.secret'),
+            field=machines.conf.encryption.fields.EncryptedTextField(purpose='webhook.secret'),
         ),
         migrations.AlterField(
             model_name='webhook',
             name='former',
-            field=machines.encryption.fields.EncryptedTextField(blank=True, default='', help_text='the secret before it was rotated', purpose='webhook.former'),
+            field=machines.conf.encryption.fields.EncryptedTextField(blank=True, default='', help_text='the secret before it was rotated', purpose='webhook.former'),
         ),
         migrations.AlterField(
             model_name='approval',
             name='asked',
-            field=machines.encryption.fields.EncryptedDocumentField(blank=True, default=dict, help_text='parameters; emptied after the decision', purpose='approval.asked'),
+            field=machines.conf.encryption.fields.EncryptedDocumentField(blank=True, default=dict, help_text='parameters; emptied after the decision', purpose='approval.asked'),
         ),
         migrations.RunPython(encrypt_values, decrypt_values),
     ]

@@ -23,6 +23,7 @@ from machines.catalog import builtin_machines
 from machines.conf import conf
 from machines.conf.database import DatabaseRetry
 from machines.conf.retention_policy import Policy, TableBound, parse_policy
+from machines.conf.server_share import ServerShare, Walk
 from machines.engine import Engine, errors, limits
 from machines.engine.definitions.reading.machine_settings import Retention, find_retention
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retirement
@@ -34,7 +35,6 @@ from machines.instances.archive import sql
 from machines.instances.archive.sql import ArchivedRecord
 from machines.instances.archive.store import Archive, get_archive
 from machines.instances.models import ArchivedInstance
-from machines.server_share import ServerShare, Walk
 from machines.webhooks.models import Delivery
 
 log = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from machines.catalog.coverage import Collector, read
+from machines.conf.server import Server, ServerError
 from machines.engine import Engine, SignalboxError
-from machines.server import Server, ServerError
 
 from .kit import Signalbox, open_kit
 

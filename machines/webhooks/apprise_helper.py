@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import apprise
 from apprise.exception import AppriseException
 
-from machines.server.guardian import on_parent_death
+from machines.conf.server.guardian import on_parent_death
 
 from .public_addresses import explain_inside, may_lead_to
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import certifi
 
 import machines
-from machines.encryption.ciphers import SecretUnreadable
+from machines.conf.encryption.ciphers import SecretUnreadable
 
 from . import apprise_post
 from .addresses import check_address, resolve

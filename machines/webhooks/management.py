@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from machines.audit.entries import AuditRecord
 from machines.audit.models import describe_address
+from machines.conf.encryption.ciphers import Unreadable
 from machines.connections import get_engine
-from machines.encryption.ciphers import Unreadable
 from machines.engine.limits import check_machine_name
 from machines.people.actor import Actor
 

@@ -8,8 +8,8 @@ from django.db import models
 from django.utils import timezone
 
 from machines.catalog.models import DocumentField
-from machines.encryption.ciphers import Unreadable, demand_readable
-from machines.encryption.fields import EncryptedTextField
+from machines.conf.encryption.ciphers import Unreadable, demand_readable
+from machines.conf.encryption.fields import EncryptedTextField
 from machines.engine.limits import MAX_INSTANCE_ID
 
 

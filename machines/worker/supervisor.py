@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from machines.server.guardian import on_parent_death
+from machines.conf.server.guardian import on_parent_death
 
 from .options import EXHAUSTED
 from .reconnect import Backoff

@@ -73,7 +73,7 @@ def test_a_person_may_ask_and_the_setting_may_say_that_only_people_do(
 
 
 def test_one_worker_at_a_time_and_another_one_after_its_death(engine, mirrored, rows, monkeypatch):
-    monkeypatch.setattr("machines.server_share.SPELL", 0.0)
+    monkeypatch.setattr("machines.conf.server_share.SPELL", 0.0)
     monkeypatch.setattr(reconcile, "SPELL", 0.0)
     monkeypatch.setattr("machines.integrations.attached.reconcile.PAGE", 1)
     first, second = ReconcileDuty(engine), ReconcileDuty(engine)

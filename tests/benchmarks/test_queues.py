@@ -17,7 +17,7 @@ from benchmarks.queues.peers.stamps import SLOW, Stamps
 from benchmarks.queues.stage import Stage
 from benchmarks.queues.worker import Stamped
 from benchmarks.report import Row, Section
-from machines.server import Server
+from machines.conf.server import Server
 
 MS = 1_000_000  # ns
 

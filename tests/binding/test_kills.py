@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from machines.conf.server import Server
 from machines.engine import Engine
 from machines.engine.keys import PREFIX
-from machines.server import Server
 from tests.faults.processes import LONG, Worker
 from tests.installation.processes import ROOT, eventually
 

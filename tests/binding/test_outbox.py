@@ -394,7 +394,7 @@ def test_an_event_that_needs_a_second_person_is_asked_for(machines_there, clerk)
 def test_what_waits_holds_an_encrypted_field_as_ciphertext(machines_there, settings):
     whole = {"type": "integer", "default": 0}
     fields = {"total": whole, "paid": whole, "card": {"type": "string", "encrypted": True}}
-    configure(settings, CODEC="machines.encryption.field_codec.SecretKeyCodec")
+    configure(settings, CODEC="machines.conf.encryption.field_codec.SecretKeyCodec")
     get_engine().publish({**machines.ORDER, "context": {"type": "object", "properties": fields}})
     row = order()
     with transaction.atomic():

@@ -26,7 +26,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from dashboard.serving import server
 from dashboard.site import stores
-from machines.server.guarded import GuardedProcess
+from machines.conf.server.guarded import GuardedProcess
 from tests.chromium import find_chromium
 from tests.configuration import configure
 from tests.conftest import remove

@@ -13,8 +13,8 @@ from playwright.sync_api import Page, expect
 from dashboard.serving.server import address, listen
 from dashboard.site import stores
 from machines.catalog import publishing
-from machines.server import Server
-from machines.server.guarded import GuardedProcess
+from machines.conf.server import Server
+from machines.conf.server.guarded import GuardedProcess
 from tests.configuration import configure
 
 from .conftest import PASSWORD, _database_url, log_in

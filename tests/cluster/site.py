@@ -15,8 +15,8 @@ from typing import Any
 from websockets import Origin
 from websockets.sync.client import ClientConnection, connect
 
+from machines.conf.server import GuardedProcess
 from machines.engine import Engine
-from machines.server import GuardedProcess
 from tests.clusters import Cluster
 from tests.installation.processes import PATIENCE, ROOT, eventually
 

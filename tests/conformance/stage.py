@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from machines.conf.server import Server
 from machines.engine import Engine
 from machines.engine.connection import client
-from machines.server import Server
 
 BATCH = 500  # keys removed in one command
 

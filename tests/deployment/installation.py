@@ -17,9 +17,9 @@ from typing import Any
 
 import redis
 
-from machines.server import GuardedProcess
-from machines.server.cluster import free_ports
-from machines.server.folder import find_program
+from machines.conf.server import GuardedProcess
+from machines.conf.server.cluster import free_ports
+from machines.conf.server.folder import find_program
 from tests.conftest import program as program_called
 from tests.engine.connection.test_tls import sign
 from tests.installation.processes import ROOT, eventually

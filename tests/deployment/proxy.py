@@ -11,8 +11,8 @@ from pathlib import Path
 
 import httpx
 
-from machines.server import GuardedProcess
-from machines.server.cluster import free_ports
+from machines.conf.server import GuardedProcess
+from machines.conf.server.cluster import free_ports
 from tests.installation.processes import eventually
 
 from . import files

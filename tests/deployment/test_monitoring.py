@@ -15,8 +15,8 @@ import yaml
 from django.test import Client
 
 from dashboard.serving.metrics.families import list_families, list_series
-from machines.server import GuardedProcess
-from machines.server.cluster import free_ports
+from machines.conf.server import GuardedProcess
+from machines.conf.server.cluster import free_ports
 from tests.configuration import configure
 from tests.installation.processes import eventually
 

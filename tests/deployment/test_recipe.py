@@ -15,8 +15,8 @@ from websockets import Origin
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from machines.conf.server.cluster import free_ports
 from machines.engine import Engine
-from machines.server.cluster import free_ports
 from tests.cluster.site import Live
 from tests.cluster.visitor import Visitor
 from tests.engine.builders import machine

@@ -10,9 +10,9 @@ import pytest
 
 from dashboard.examples.patterns import SECTIONS
 from machines import patterns
+from machines.conf.server import Server
 from machines.engine.errors import SignalboxError
 from machines.patterns import base
-from machines.server import Server
 from tests.cases import for_each
 
 ROOT = Path(__file__).parents[2]

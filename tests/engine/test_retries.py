@@ -9,10 +9,10 @@ import threading
 import pytest
 import redis
 
+from machines.conf.server import Server
 from machines.engine import AsyncEngine, BadInput, Engine, EngineUnavailable, retry_for
 from machines.engine.connection import retries as module
 from machines.engine.connection.retries import Retries, retry_methods
-from machines.server import Server
 from tests.cases import for_each
 from tests.engine.builders import counter, door, publish
 from tests.faults.proxy import Fault, Proxy

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from machines.conf.server import Server
 from machines.engine import Engine
-from machines.server import Server
 
 from .processes import Workers
 from .proxy import Proxy

@@ -10,9 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from machines.conf.server import Server
 from machines.engine import Engine
 from machines.engine.keys import PREFIX
-from machines.server import Server
 from tests.installation.processes import ROOT, eventually
 
 LONG = 60.0  # seconds a test waits for what has to happen soon

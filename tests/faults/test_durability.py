@@ -5,10 +5,10 @@ import pytest
 from dashboard.instances.presenters import describe_repair
 from dashboard.instances.views import describe_step
 from dashboard.serving.checks import system_checks
+from machines.conf.server import Server
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine, EngineUnavailable, Fire
 from machines.engine.keys import PREFIX
-from machines.server import Server
 from tests.clusters import Cluster
 from tests.configuration import configure
 from tests.engine.builders import counter, machine, publish

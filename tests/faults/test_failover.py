@@ -2,9 +2,9 @@
 
 import pytest
 
+from machines.conf.server import Server
 from machines.engine import Engine
 from machines.engine.connection import library
-from machines.server import Server
 from tests.installation.processes import eventually
 
 from .audit import audit

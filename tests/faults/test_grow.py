@@ -8,11 +8,11 @@ from collections import Counter
 
 import pytest
 
+from machines.conf.server import Server
 from machines.engine import Engine, EngineUnavailable
 from machines.engine.keys import choose_partition
 from machines.engine.transfer import repartitioning
 from machines.engine.transfer.repartitioning import Repartition
-from machines.server import Server
 from tests.engine.builders import door, publish
 from tests.installation.processes import eventually
 

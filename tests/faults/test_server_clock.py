@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from machines.conf.server import Server
+from machines.conf.server.folder import find_program
 from machines.engine import Engine
-from machines.server import Server
-from machines.server.folder import find_program
 from tests.installation.processes import eventually
 
 from .audit import audit

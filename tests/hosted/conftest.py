@@ -20,7 +20,7 @@ import redis
 from playwright.sync_api import Browser, Page, expect
 
 from dashboard.serving import server
-from machines.server.guarded import GuardedProcess
+from machines.conf.server.guarded import GuardedProcess
 from tests.browser.conftest import _listen, chromium
 from tests.conftest import remove
 from tests.installation.processes import eventually

@@ -14,7 +14,7 @@ import pytest
 from django.db.utils import ConnectionHandler
 
 from machines.conf.project import _read_journal_mode, sqlite_options
-from machines.server.guarded import GuardedProcess
+from machines.conf.server.guarded import GuardedProcess
 from tests.installation.processes import eventually
 
 from .conftest import run

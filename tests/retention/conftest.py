@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from machines.catalog import publishing
+from machines.conf.server_share import ServerShare
 from machines.engine import Engine
 from machines.instances.archive.store import get_archive
 from machines.retention.duty import RetentionDuty
-from machines.server_share import ServerShare
 
 DAY = 86_400_000
 STATES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import DatabaseError
 
+from machines.conf.server_share import OVERHEAD, ServerShare
 from machines.engine import UnknownInstance
 from machines.engine.instances.retirement import Retirement
 from machines.instances.archive.sql import SqlArchive
@@ -12,7 +13,6 @@ from machines.instances.archive.store import NoArchive, get_archive, open_archiv
 from machines.models import ArchivedInstance, ArchiveTotal
 from machines.retention import duty as module
 from machines.retention.duty import RetentionDuty
-from machines.server_share import OVERHEAD, ServerShare
 from tests.configuration import configure
 from tests.retention.conftest import DAY, archived, run
 

@@ -23,7 +23,7 @@ import httpx
 import pytest
 
 from dashboard.serving import server
-from machines.server.guarded import GuardedProcess
+from machines.conf.server.guarded import GuardedProcess
 from tests.conftest import remove
 from tests.installation.processes import eventually
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import redis
 
+from machines.conf.server import Server
 from machines.engine import Engine, Suspended, UnknownInstance
-from machines.server import Server
 from tests.conftest import program
 from tests.engine.builders import NOW, machine, publish
 from tests.engine.dumps import silence

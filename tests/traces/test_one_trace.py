@@ -20,10 +20,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from dashboard.site.log_format import Line
+from machines.conf.server.cluster import free_ports
 from machines.engine import tracing
 from machines.people import tokens
 from machines.people.permissions import RIGHTS
-from machines.server.cluster import free_ports
 from tests.installation.processes import eventually
 
 from .collector import Collector, read_facts

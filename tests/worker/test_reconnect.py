@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from machines.conf.server import Server
 from machines.engine import Engine, errors
-from machines.server import Server
 from machines.worker.intake.bell_listener import BellListener
 from machines.worker.intake.fetcher import Fetcher, QueueWaiter
 from machines.worker.intake.served_queues import ServedQueues

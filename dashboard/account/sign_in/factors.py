@@ -6,8 +6,8 @@ import qrcode
 from allauth.mfa.adapter import DefaultMFAAdapter
 from qrcode.image.svg import SvgPathFillImage
 
-from machines.encryption.ciphers import decrypt, demand_readable, encrypt
-from machines.encryption.rotation import FACTORS
+from machines.conf.encryption.ciphers import decrypt, demand_readable, encrypt
+from machines.conf.encryption.rotation import FACTORS
 
 
 class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]

@@ -18,7 +18,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.serving.cache import get_shared_cache
-from machines.encryption.ciphers import decrypt, demand_readable, encrypt
+from machines.conf.encryption.ciphers import decrypt, demand_readable, encrypt
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from dashboard.demo.demo import Demo, Options
 from dashboard.demo.processes import DemoFailed
 from dashboard.serving.server import PortTaken
-from machines.server import ServerError
+from machines.conf.server import ServerError
 
 
 class Command(BaseCommand):

@@ -16,7 +16,7 @@ from __future__ import annotations
 from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.catalog.offload import AtOnce, NoHelper, Overrun
 from machines.catalog.publishing import Diverged
-from machines.encryption.ciphers import SecretUnreadable
+from machines.conf.encryption.ciphers import SecretUnreadable
 from machines.engine import errors
 from machines.insight.errors import InsightOff, StoreUnavailable
 from machines.instances.bulks.errors import NotNow

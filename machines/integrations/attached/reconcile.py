@@ -24,9 +24,9 @@ from django.utils import timezone
 
 from machines.conf import conf
 from machines.conf.database import DatabaseRetry
+from machines.conf.server_share import SPELL, Walk
 from machines.engine import Engine, EngineUnavailable, Instance, SignalboxError, UnknownInstance
 from machines.engine.search.page_merge import find_pages
-from machines.server_share import SPELL, Walk
 
 from ..binding.models import Reconciliation
 from ..comparison import EQUAL, MISSING, PAGE, ROWLESS, Comparison

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from machines.conf.encryption.ciphers import WORDS
+from machines.conf.encryption.rotation import Rotation, rotate_all
 from machines.connections import get_engine
-from machines.encryption.ciphers import WORDS
-from machines.encryption.rotation import Rotation, rotate_all
 from machines.engine import Conflict, Engine, EngineUnavailable, Instance, SignalboxError, UnknownInstance
 from machines.engine.search.page_merge import find_pages
 from machines.instances.bulks import BULK

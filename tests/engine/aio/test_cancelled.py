@@ -120,7 +120,7 @@ async def test_an_answer_that_is_lost_is_unavailable_and_the_next_call_works(rel
 
 
 async def test_an_outage_is_unavailable_and_over_when_the_server_is_back(tmp_path, program_of_this_run):
-    from machines.server import Server
+    from machines.conf.server import Server
 
     with Server(tmp_path / "s", program=program_of_this_run) as server:
         async with AsyncEngine.from_url(server.url) as engine:

@@ -14,10 +14,10 @@ from typing import Any
 
 import redis
 
+from machines.conf.server import Server
 from machines.engine import Engine
 from machines.engine.connection import library
 from machines.engine.errors import DefinitionError
-from machines.server import Server
 
 from .definitions import QUEUES, TEXTS, Writer
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import redis
 
+from machines.conf.server import Node
+from machines.conf.server.cluster import free_ports
 from machines.engine import Engine
-from machines.server import Node
-from machines.server.cluster import free_ports
 from tests.clusters import Cluster
 
 NODES = 3

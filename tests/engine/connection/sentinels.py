@@ -11,8 +11,8 @@ from pathlib import Path
 
 import redis
 
-from machines.server import GuardedProcess
-from machines.server.folder import find_program
+from machines.conf.server import GuardedProcess
+from machines.conf.server.folder import find_program
 
 from .clusters import eventually, free_ports
 

@@ -16,9 +16,9 @@ from django.core.cache import CacheHandler
 from dashboard.live.hub.connections import connect as connect_asynchronously
 from dashboard.live.limits import limits
 from dashboard.site import stores
+from machines.conf.server import GuardedProcess
+from machines.conf.server.cluster import free_ports
 from machines.engine import AsyncEngine, Engine, EngineUnavailable
-from machines.server import GuardedProcess
-from machines.server.cluster import free_ports
 from tests.engine.builders import door, machine
 from tests.installation.processes import eventually
 

@@ -65,7 +65,7 @@ def test_and_so_does_every_call_on_one_that_goes_down_later(own_engine, own_serv
 
 
 def test_when_the_server_comes_back_everything_works_again_without_a_new_engine(tmp_path, program_of_this_run):
-    from machines.server import Server
+    from machines.conf.server import Server
 
     with Server(tmp_path / "s", program=program_of_this_run) as server:
         engine = Engine.from_url(server.url)

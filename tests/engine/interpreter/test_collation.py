@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
+from machines.conf.server import Server
 from machines.engine import Engine
-from machines.server import Server
 from tests.engine.builders import NOW, door, evaluate, publish
 
 pytestmark = pytest.mark.redis

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import redis
 
+from machines.conf.server import Server
 from machines.engine import Engine
-from machines.server import Server
 from tests.engine.builders import NOW, machine, publish
 from tests.engine.instances.racing import ROOT
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from machines.conf.server import Server
 from machines.engine import Engine, NotPermitted
-from machines.server import Server
 from tests.engine.bells import Bells, wait_on_lists
 from tests.engine.builders import NOW, door, errand, machine, publish
 from tests.engine.dumps import unchanged

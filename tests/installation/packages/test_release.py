@@ -19,8 +19,8 @@ from machines import __version__
 from machines.engine import data_layout
 from machines.engine.connection import library
 from tests.installation.packages.conftest import build
+from tests.installation.packages.test_lock import locked
 from tests.installation.processes import ROOT
-from tests.installation.server.test_lock import locked
 
 
 def test_a_release_says_what_is_inside(wheel: Path, tmp_path: Path):

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from dashboard.serving import server
-from machines.server.guarded import GuardedProcess
+from machines.conf.server.guarded import GuardedProcess
 from tests.installation.packages.conftest import OF_THIS_RUN
 from tests.installation.processes import eventually
 

@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from dashboard.serving.checks import system_checks
-from machines.server import Server
+from machines.conf.server import Server
 from tests.configuration import configure
 from tests.installation.processes import ROOT, eventually
 

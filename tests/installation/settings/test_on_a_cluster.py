@@ -9,7 +9,7 @@ from django.test import Client
 from dashboard.serving import cache as site_cache
 from dashboard.serving.checks import system_checks
 from dashboard.site import stores
-from machines.server.server import Node
+from machines.conf.server.server import Node
 from tests.configuration import configure
 from tests.engine.connection import clusters
 from tests.installation.processes import eventually

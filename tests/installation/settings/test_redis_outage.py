@@ -7,8 +7,8 @@ from django.test import Client
 from dashboard.serving.health import HealthChecks
 from dashboard.serving.sessions import SessionStore
 from dashboard.shared.errors import redis_outage
+from machines.conf.server import Server
 from machines.engine.errors import EngineUnavailable
-from machines.server import Server
 from tests.configuration import configure
 
 

@@ -158,7 +158,7 @@ def test_the_examples_can_be_left_out(settings_with):
 
 
 def test_a_server_that_runs_in_the_home_folder_is_found(settings_with, tmp_path):
-    from machines.server import Server
+    from machines.conf.server import Server
 
     with Server(tmp_path / "home" / "valkey") as server:
         assert settings_with()["SIGNALBOX"]["REDIS_URL"] == server.url

@@ -15,10 +15,10 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from dashboard.live.hub.connections import NodeConnection
 from dashboard.live.hub.hub import Hub
 from dashboard.live.limits import Limits
+from machines.conf.server import Server
 from machines.engine import Engine
 from machines.engine.errors import SignalboxError
 from machines.engine.keys import Keys
-from machines.server import Server
 from tests.live.builders import GATE
 from tests.live.conftest import Watcher, eventually
 

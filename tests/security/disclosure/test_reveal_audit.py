@@ -19,7 +19,7 @@ from machines.audit import reveals as disclosures
 from machines.audit.reveals import EVERY, LISTED, Memory, Viewer, collect_reveals, note, write_entry
 from machines.catalog.publishing import adopt
 from machines.catalog.redaction import MASK
-from machines.encryption.field_codec import SecretKeyCodec
+from machines.conf.encryption.field_codec import SecretKeyCodec
 from machines.engine import Engine
 from machines.instances import actions as instances
 from machines.instances.bulks import Row

@@ -14,9 +14,9 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from machines.conf.server import Server
 from machines.engine import Engine
 from machines.engine.connection import client
-from machines.server import Server
 
 from .site import PREFIX, Site
 

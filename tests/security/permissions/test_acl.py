@@ -25,12 +25,12 @@ from dashboard.live.hub import hub
 from dashboard.serving.checks import redis_accounts, system_checks
 from dashboard.serving.checks.redis_accounts import ACCOUNTS
 from dashboard.site import stores
+from machines.conf.server import Server
 from machines.engine import Engine, NotPermitted, WorkerInfo
 from machines.engine.connection import library, server_permissions
 from machines.patterns import Bus, Cardinality, Locks, Records, Scoreboard, Sessions, Stream, Throttle, WriteBuffer
 from machines.patterns.cas import Values
 from machines.patterns.write_buffer import Write
-from machines.server import Server
 from tests.cases import for_each
 from tests.configuration import configure
 from tests.conftest import program

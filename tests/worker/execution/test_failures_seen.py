@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from machines import signals
-from machines.encryption.field_codec import SecretKeyCodec
+from machines.conf.encryption.field_codec import SecretKeyCodec
 from machines.engine import BadPayload, Engine, Refused, tracing
 from machines.jobs.failures.duties import FailureFollower
 from machines.models import FailureGroup

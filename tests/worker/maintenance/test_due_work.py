@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from machines.conf.server import Server
 from machines.engine import Engine, errors
-from machines.server import Server
 from machines.worker.duties.due_work import DueWork, LeaseRecovery, TimerWaiter
 from machines.worker.registry import Registry
 from tests.engine.messages.mailing import corrupt, noter, post, teller, told

@@ -12,8 +12,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from machines.catalog import publishing
+from machines.conf.encryption.field_codec import SecretKeyCodec
 from machines.connections import get_engine
-from machines.encryption.field_codec import SecretKeyCodec
 from machines.engine import BadInput, BadPayload, DefinitionError, EncryptionFailed, Engine, UnknownInstance
 from machines.engine.aio.async_engine import AsyncEngine
 from machines.engine.connection.calls import Caller
@@ -37,7 +37,7 @@ from .conftest import dump_redis, dump_sql
 
 CARD, MAIL, NUMBER, REPLY = "4111-7CANARY", "ann7CANARY@example.com", 7700777007, "answer-7CANARY"
 PLAIN = ("7CANARY", str(NUMBER))
-CODEC = "machines.encryption.field_codec.SecretKeyCodec"
+CODEC = "machines.conf.encryption.field_codec.SecretKeyCodec"
 PAYMENT = {
     "id": "payment",
     "initial": "New",

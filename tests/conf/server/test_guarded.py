@@ -8,13 +8,13 @@ import threading
 
 import pytest
 
-from machines.server import GuardedProcess
+from machines.conf.server import GuardedProcess
 from tests.installation.processes import alive, eventually
 
 # Starts a guarded command that writes its process id, and then waits to be killed.
 PARENT = """
 import sys, time
-from machines.server import GuardedProcess
+from machines.conf.server import GuardedProcess
 command = [sys.executable, "-uc", sys.argv[1]]
 guarded = GuardedProcess(command, grace=float(sys.argv[2]))
 print("guardian", guarded.pid, flush=True)

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import redis
 
-from machines.server import FolderInUse, Server, ServerFailed
-from machines.server.folder import LONGEST_SOCKET_PATH
+from machines.conf.server import FolderInUse, Server, ServerFailed
+from machines.conf.server.folder import LONGEST_SOCKET_PATH
 from tests.installation.processes import alive, eventually
 
 OWNER = """
 import sys, time
-from machines.server import Server
+from machines.conf.server import Server
 server = Server(sys.argv[1]).start()
 print(server.url, flush=True)
 time.sleep(60)
@@ -180,7 +180,7 @@ import resource, sys
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (min(2000, hard), hard))
 held = [open("/dev/null") for _ in range(1200)]
-from machines.server import Server
+from machines.conf.server import Server
 with Server(sys.argv[1], persistent=False) as server:
     print("started")
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from machines.server import FolderInUse
+from machines.conf.server import FolderInUse
 from tests.clusters import Cluster
 
 pytestmark = pytest.mark.cluster

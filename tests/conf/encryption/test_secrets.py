@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from machines.alarms import routes
 from machines.approvals import actions as approvals
-from machines.encryption import ciphers, rotation
+from machines.conf.encryption import ciphers, rotation
 from machines.engine.keys import choose_partition
 from machines.instances.bulks import BULK, Bulk, Order
 from machines.instances.bulks import actions as bulks

@@ -1,0 +1,1 @@
+from tests.installation.conftest import python  # noqa: F401  a fixture
