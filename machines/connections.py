@@ -20,7 +20,6 @@ from machines.conf.testing_keys import is_testing, own_prefix
 from .engine import Engine
 from .engine.connection.client import Client, connect
 from .engine.instances.encryption import Codec
-from .patterns import Throttle
 
 Made = TypeVar("Made")
 Wanted = tuple[str, str, int, int, int, int, str]
@@ -148,8 +147,3 @@ def _pattern(
 def get_raw_client() -> Client:
     """Return the connections of the engine, for the page that shows what patterns keep in Redis, and nothing else."""
     return get_engine().client
-
-
-def get_throttle() -> Throttle:
-    """Return the limits that all processes of this installation share."""
-    return get_pattern(Throttle)

@@ -31,8 +31,9 @@ from dashboard.shared.errors.pages import render_error
 from dashboard.shared.errors.statuses import CROWDED, LOGIN_THROTTLED
 from machines.audit.entries import DONE, REFUSED, record, source_of
 from machines.conf import conf
-from machines.connections import get_throttle
+from machines.connections import get_pattern
 from machines.engine.errors import EngineUnavailable
+from machines.patterns import Throttle
 from machines.people.client_address import network_of
 
 PER_ADDRESS = 5  # times as many as for a name: colleagues share one
@@ -52,7 +53,7 @@ class LoginAttempt:
         """Count the attempt and return 0, or return the seconds until the next one is allowed."""
         limit, per = conf.LOGIN_ATTEMPTS, conf.LOGIN_WINDOW
         for name, times in ((BY_ADDRESS, PER_ADDRESS), (BY_NAME, 1)):
-            verdict = get_throttle().count(name, self.keys[name], limit=limit * times, per=per)
+            verdict = get_pattern(Throttle).count(name, self.keys[name], limit=limit * times, per=per)
             if not verdict.allowed:
                 self._audit_throttled(name, per)
                 return verdict.retry_after
@@ -60,12 +61,12 @@ class LoginAttempt:
 
     def _audit_throttled(self, name: str, per: int) -> None:
         """Record a throttled attempt in the audit, once per window: an attacker can send a million."""
-        if get_throttle().count(WARNED, f"{name} {self.keys[name]}", limit=1, per=per).allowed:
+        if get_pattern(Throttle).count(WARNED, f"{name} {self.keys[name]}", limit=1, per=per).allowed:
             self.write("login.throttled", REFUSED, by=name.rpartition(".")[2])
 
     def reset(self) -> None:
         """Reset the limit of the name. The limit of the address stays."""
-        get_throttle().forget(BY_NAME, self.keys[BY_NAME])
+        get_pattern(Throttle).forget(BY_NAME, self.keys[BY_NAME])
 
     def write(self, action: str, outcome: str, **detail: str) -> None:
         model = get_user_model()

@@ -15,11 +15,12 @@ from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.errors.statuses import OVER_PACE
 from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
-from machines.connections import get_throttle
+from machines.connections import get_pattern
 from machines.engine import EngineUnavailable
 from machines.engine.connection import routing
 from machines.engine.connection.client import FAILURES
 from machines.insight.statistics.ages import format_age
+from machines.patterns import Throttle
 from machines.people.permissions import anywhere
 
 from .patterns import SECTIONS, Section, View, connect
@@ -44,7 +45,7 @@ def act(request: HttpRequest, section: str) -> HttpResponse:
     if section not in SECTIONS:
         raise Http404(f"The Patterns page has no section {section}.")
     if request.method == "POST":  # and not a reload of the address
-        if get_throttle().take("demo.acts", str(request.user.pk), limit=ACTS, per=PER).allowed:
+        if get_pattern(Throttle).take("demo.acts", str(request.user.pk), limit=ACTS, per=PER).allowed:
             SECTIONS[section].move(Random())
             messages.success(request, f"{SECTIONS[section].title}: one call was made")
         else:

@@ -19,8 +19,9 @@ from dashboard.models import SavedView
 from dashboard.shared.navigation import list_navigation_links
 from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import redacted_engine
-from machines.connections import get_throttle
+from machines.connections import get_pattern
 from machines.engine.limits import MAX_INSTANCE_ID
+from machines.patterns import Throttle
 from machines.people.limits import spend_if_available
 from machines.people.permissions import allows, scope_of
 
@@ -44,7 +45,7 @@ def suggest(request: HttpRequest) -> JsonResponse:
     with ``words``, what holds the words of ``q``."""
     by_words = "words" in request.GET
     name, limit = ("word-suggestions", WORD_LIMIT) if by_words else ("suggestions", LIMIT)
-    turn = spend_if_available(get_throttle().count, name, str(request.user.pk), limit=limit, per=PER)
+    turn = spend_if_available(get_pattern(Throttle).count, name, str(request.user.pk), limit=limit, per=PER)
     if not turn.allowed:
         seconds = max(1, math.ceil(turn.retry_after))
         return JsonResponse({"rows": []}, status=429, headers={"Retry-After": str(seconds)})

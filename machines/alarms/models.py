@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
-from machines.catalog.models import DocumentField
+from machines.conf.database import DocumentField
 from machines.webhooks.models import Webhook
 
 KEY_LENGTH = 250

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 
-from machines.catalog.models import DocumentField
+from machines.conf.database import DocumentField
 from machines.conf.encryption.ciphers import Unreadable, demand_readable
 from machines.conf.encryption.fields import EncryptedDocumentField
 from machines.engine.limits import MAX_INSTANCE_ID

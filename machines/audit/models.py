@@ -9,7 +9,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from machines.catalog.models import DocumentField
+from machines.conf.database import DocumentField
 from machines.conf.encryption.ciphers import Unreadable
 from machines.engine.limits import MAX_INSTANCE_ID
 

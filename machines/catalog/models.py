@@ -14,30 +14,12 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from machines import diagrams
+from machines.conf.database import DocumentField
 from machines.engine.definitions import Outline, outline
 from machines.engine.limits import MAX_INSTANCE_ID
 
 if TYPE_CHECKING:
     from .coverage import Coverage
-
-
-class DocumentField(models.TextField):
-    """JSON kept as text, because ``jsonb`` of PostgreSQL reorders keys, and transitions count in document order.
-
-    Everything outside ASCII is escaped: text columns refuse NUL and lone surrogates, JSON allows both.
-    """
-
-    def from_db_value(self, value: str | None, expression: object, connection: object) -> Any:
-        return None if value is None else json.loads(value)
-
-    def to_python(self, value: Any) -> Any:
-        return json.loads(value) if isinstance(value, str) else value
-
-    def get_prep_value(self, value: Any) -> str | None:
-        return None if value is None else json.dumps(value, separators=(",", ":"))
-
-    def value_to_string(self, obj: models.Model) -> str:
-        return self.get_prep_value(self.value_from_object(obj)) or ""
 
 
 class Machine(models.Model):

@@ -1,5 +1,5 @@
 """Helpers for the SQL database: connections of workers, retries of background duties, which must not end during an
-outage, and prepared queries.
+outage, prepared queries, and the field of JSON.
 
 Django builds the SQL of a query anew each time, which takes several times as long as running one that reads a few rows.
 A prepared query keeps the SQL that each request asks with another number or time in it. The SQL is Django's, made once
@@ -8,6 +8,7 @@ for each database; the rows are read anew each time.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable, Iterator
@@ -16,10 +17,29 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import Error, OperationalError, close_old_connections, connections, router
-from django.db.models import Model, QuerySet
+from django.db.models import Model, QuerySet, TextField
 
 KEPT = 60  # seconds
 LOCKED = re.compile("database .*is locked")  # as SQLite says it; an account of MySQL may be locked, too
+
+
+class DocumentField(TextField):
+    """JSON kept as text, because ``jsonb`` of PostgreSQL reorders keys, and transitions count in document order.
+
+    Everything outside ASCII is escaped: text columns refuse NUL and lone surrogates, JSON allows both.
+    """
+
+    def from_db_value(self, value: str | None, expression: object, connection: object) -> Any:
+        return None if value is None else json.loads(value)
+
+    def to_python(self, value: Any) -> Any:
+        return json.loads(value) if isinstance(value, str) else value
+
+    def get_prep_value(self, value: Any) -> str | None:
+        return None if value is None else json.dumps(value, separators=(",", ":"))
+
+    def value_to_string(self, obj: Model) -> str:
+        return self.get_prep_value(self.value_from_object(obj)) or ""
 
 
 def keep_files_open() -> None:

@@ -21,10 +21,10 @@ from machines.audit.entries import REFUSED, record
 from machines.catalog.mirrors import is_mirror
 from machines.catalog.queries import every_outline
 from machines.conf import conf
-from machines.connections import get_engine, get_throttle, is_spread
+from machines.connections import get_engine, get_pattern, is_spread
 from machines.engine import EngineUnavailable, Explanation, SignalboxError, UnknownMachine, rates
 from machines.engine.definitions import Outline
-from machines.patterns import Verdict
+from machines.patterns import Throttle, Verdict
 from machines.patterns.throttle import MAX_LIMIT
 
 from .actor import Actor
@@ -50,7 +50,7 @@ def spend_rate(actor: Actor, action: str, **about: str) -> None:
         (BY_ADDRESS, network_of(actor.address), min(quota * PER_ADDRESS, MAX_LIMIT)),
     ]
     try:
-        results = get_throttle().take_all(limits, per=per)
+        results = get_pattern(Throttle).take_all(limits, per=per)
     except EngineUnavailable:
         return  # what comes next says so, with all that belongs to it
     for (by, key, limit), verdict in zip(limits, results, strict=True):
@@ -74,7 +74,7 @@ def spend_if_available(take: Callable[..., Verdict], name: str, key: str, *, lim
 
 def _record_refusal(actor: Actor, action: str, error: TooFast, key: str, per: float, about: dict[str, str]) -> None:
     """Record a refusal once: the same person can be refused a million times."""
-    if get_throttle().count(LOGGED, key, limit=1, per=per).allowed:
+    if get_pattern(Throttle).count(LOGGED, key, limit=1, per=per).allowed:
         detail = {"error": error.message, "code": error.code, "by": error.by}
         record(actor.user, action, source=actor.source, outcome=REFUSED, detail=detail, **about)
 
@@ -131,10 +131,10 @@ def spend_guess(actor: Actor, machine: str, id: str, event: str = "", *, action:
     if rate is None:
         return True
     limit, per = min(rate[0], MAX_LIMIT), rate[1] / 1000
-    verdict = get_throttle().take(GUESS, _make_key(actor, machine, id), limit=limit, per=per)
+    verdict = get_pattern(Throttle).take(GUESS, _make_key(actor, machine, id), limit=limit, per=per)
     if not verdict.allowed:
         error = GuessedTooOften(machine, hidden, rates.format_rate(limit, rate[1]), verdict.retry_after)
-        if get_throttle().count(GUESS_LOGGED, _make_key(actor, machine, id, action), limit=1, per=per).allowed:
+        if get_pattern(Throttle).count(GUESS_LOGGED, _make_key(actor, machine, id, action), limit=1, per=per).allowed:
             detail = {"error": error.message, "code": error.code, "event": event, **asked}
             record(
                 actor.user, action, machine=machine, instance=id, source=actor.source, outcome=REFUSED, detail=detail
@@ -162,12 +162,12 @@ def withhold(
     if rate is None:
         return dict(explanations)
     try:
-        new = get_throttle().count(SEEN, seen, limit=1, per=rate[1] / 1000).allowed
+        new = get_pattern(Throttle).count(SEEN, seen, limit=1, per=rate[1] / 1000).allowed
         if new:
             spend_guess(actor, machine, id, guesses[0], action="explain", events=guesses)
     except (GuessedTooOften, EngineUnavailable) as error:
         if isinstance(error, GuessedTooOften):
-            get_throttle().forget(SEEN, seen)
+            get_pattern(Throttle).forget(SEEN, seen)
         else:  # the page goes on without what cannot be counted
             error = GuessedTooOften(machine, find_hidden(actor, machine, guesses[0]), conf.GUESS_RATE, 0)
         return {event: error if event in guesses else one for event, one in explanations.items()}  # type: ignore[misc]

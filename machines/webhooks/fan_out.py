@@ -19,11 +19,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from machines.conf.database import DatabaseRetry, delete_some, prepare_check
-from machines.connections import get_engine, get_throttle
+from machines.connections import get_engine, get_pattern
 from machines.engine import Engine, EngineFault, LookupFailed, SignalboxError
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.engine.messages.emitted import START, LogEnd, LogEntry, Place, read_entry
-from machines.patterns import Gone
+from machines.patterns import Gone, Throttle
 from machines.patterns.base import MAX_NOW
 from machines.patterns.bus import StreamPage
 from machines.patterns.log_group import PAGE, LogGroup
@@ -93,7 +93,7 @@ class ConsumerGroup(LogGroup):
 
     @staticmethod
     def _turn() -> bool:
-        return get_throttle().count("webhooks.look", "turn", limit=LOOKERS, per=TURN).allowed
+        return get_pattern(Throttle).count("webhooks.look", "turn", limit=LOOKERS, per=TURN).allowed
 
     # Reading
 
@@ -264,7 +264,7 @@ class FanOut:
     def _note(self) -> None:
         if time.monotonic() - self._noted >= NOTE:
             self._noted = time.monotonic()
-            if get_throttle().count("webhooks.note", "turn", limit=1, per=NOTE).allowed:
+            if get_pattern(Throttle).count("webhooks.note", "turn", limit=1, per=NOTE).allowed:
                 self._logs.note()
 
     def _pump(self, place: Place) -> int:

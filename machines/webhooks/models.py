@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import models
 from django.utils import timezone
 
-from machines.catalog.models import DocumentField
+from machines.conf.database import DocumentField
 from machines.conf.encryption.ciphers import Unreadable, demand_readable
 from machines.conf.encryption.fields import EncryptedTextField
 from machines.engine.limits import MAX_INSTANCE_ID

@@ -17,8 +17,9 @@ from django.utils import timezone
 
 from machines.conf import conf
 from machines.conf.database import DatabaseRetry, prepare_check
-from machines.connections import get_throttle
+from machines.connections import get_pattern
 from machines.engine import EngineUnavailable, rates
+from machines.patterns import Throttle
 from machines.patterns.base import MAX_KEY
 
 from .apprise_post import get_scheme, is_apprise
@@ -121,7 +122,7 @@ def _has_room(webhook: Webhook) -> bool:
     try:
         url = webhook.url
         host = get_scheme(url) if is_apprise(url) else (urlsplit(url).hostname or "")[:MAX_KEY] or "none"
-        return get_throttle().take("webhooks.host", host, limit=rate[0], per=rate[1] / 1000).allowed
+        return get_pattern(Throttle).take("webhooks.host", host, limit=rate[0], per=rate[1] / 1000).allowed
     except (ValueError, EngineUnavailable):  # an address that is none fails when it is sent to
         return True
 

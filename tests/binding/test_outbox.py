@@ -10,10 +10,11 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection, transaction
 from django.utils import timezone
 
-from machines.connections import get_engine, get_throttle
+from machines.connections import get_engine, get_pattern
 from machines.engine import BadInput
 from machines.integrations.binding import delivery, outbox
 from machines.models import Approval, AuditEntry, OutboxEntry
+from machines.patterns import Throttle
 from machines.people.errors import Forbidden
 from machines.signals import delivered
 from tests.conftest import NOWHERE, configure
@@ -210,7 +211,7 @@ def test_rows_of_a_machine_that_is_not_published_wait_for_it(engine):
     assert worker.once() is False
     machines.publish(engine)
     worker._swept = -float("inf")
-    get_throttle().forget("bind.sweep", "turn")
+    get_pattern(Throttle).forget("bind.sweep", "turn")
     worker.once()
     assert Order.objects.get().status == "new"
 

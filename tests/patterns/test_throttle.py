@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from machines.connections import get_throttle
+from machines.connections import get_pattern
 from machines.engine import BadInput, EngineFault, EngineUnavailable
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Throttle, Verdict
@@ -161,7 +161,7 @@ def test_a_foreign_key_in_the_way_is_an_error_and_stays_as_it_is(throttle, engin
 def test_without_redis_it_says_so_and_allows_nothing_by_itself(prefix, settings):
     configure(settings, REDIS_URL="unix:///nonexistent/none.sock")
     with pytest.raises(EngineUnavailable):
-        get_throttle().take("api", "k", limit=1, per=1)
+        get_pattern(Throttle).take("api", "k", limit=1, per=1)
 
 
 def test_a_refusal_is_final_so_that_redis_is_asked_once_and_forget_lifts_it(throttle, engine, prefix):

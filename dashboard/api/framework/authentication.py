@@ -16,11 +16,11 @@ from ninja.utils import check_csrf
 
 from machines.audit.entries import source_of
 from machines.conf import conf
-from machines.connections import get_throttle
+from machines.connections import get_pattern
 from machines.engine import rates
 from machines.models import Token
 from machines.patterns import Session as TokenSession
-from machines.patterns import Verdict
+from machines.patterns import Throttle, Verdict
 from machines.patterns.throttle import MAX_LIMIT
 from machines.people import last_seen, tokens
 from machines.people.actor import Actor
@@ -167,7 +167,7 @@ def spend(key: str, address: str, cost: int = 1) -> Limit | None:
     if parsed is None:
         return None
     quota, window = parsed[0], parsed[1] / 1000
-    verdict = spend_if_available(get_throttle().take, "api", key, limit=quota, per=window, cost=min(cost, quota))
+    verdict = spend_if_available(get_pattern(Throttle).take, "api", key, limit=quota, per=window, cost=min(cost, quota))
     own = _check(Limit("caller", quota, math.ceil(window), verdict))
     _spend_address(address, min(quota * PER_ADDRESS, MAX_LIMIT), window)
     return own
@@ -180,9 +180,11 @@ def charge(key: str, cpu: float) -> Limit | None:
     if parsed is None or cost < 1:
         return None
     quota, window = parsed[0], parsed[1] / 1000
-    verdict = spend_if_available(get_throttle().take, "api", key, limit=quota, per=window, cost=min(cost, quota))
+    verdict = spend_if_available(get_pattern(Throttle).take, "api", key, limit=quota, per=window, cost=min(cost, quota))
     if not verdict.allowed and verdict.remaining:
-        verdict = spend_if_available(get_throttle().take, "api", key, limit=quota, per=window, cost=verdict.remaining)
+        verdict = spend_if_available(
+            get_pattern(Throttle).take, "api", key, limit=quota, per=window, cost=verdict.remaining
+        )
     return Limit("caller", quota, math.ceil(window), replace(verdict, allowed=True))
 
 
@@ -190,7 +192,7 @@ def _spend_address(address: str, quota: int, window: float) -> None:
     """Charge the address. Part of so large a budget may be taken ahead, so that few requests ask Redis about it."""
     ahead = max(1, min(AHEAD, quota // 1000))
     verdict = spend_if_available(
-        get_throttle().take, "api.address", network_of(address), limit=quota, per=window, ahead=ahead
+        get_pattern(Throttle).take, "api.address", network_of(address), limit=quota, per=window, ahead=ahead
     )
     _check(Limit("address", quota, math.ceil(window), verdict))
 
@@ -199,7 +201,7 @@ def spend_stranger(request: HttpRequest) -> Limit:
     """Charge a request without valid credentials. Raises TooMany."""
     quota, window = STRANGERS
     address = network_of(request.META.get("REMOTE_ADDR") or "")
-    verdict = spend_if_available(get_throttle().take, "api.stranger", address, limit=quota, per=window)
+    verdict = spend_if_available(get_pattern(Throttle).take, "api.stranger", address, limit=quota, per=window)
     return _check(Limit("stranger", quota, window, verdict))
 
 

@@ -26,11 +26,12 @@ from machines.catalog.editing.places import vocabulary
 from machines.catalog.editing.runs import describe_run
 from machines.catalog.queries import find_latest, get_version
 from machines.catalog.submissions import FORMAT_NAMES, GUESS
-from machines.connections import get_throttle
+from machines.connections import get_pattern
 from machines.engine import BadInput, EngineUnavailable, SignalboxError
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from machines.engine.verification.report import FOUND, PROVEN, UNDECIDED, VerificationFinding
 from machines.models import MachineVersion
+from machines.patterns import Throttle
 from machines.people.actor import Actor
 from machines.people.errors import TooFast
 from machines.worker.registry import handlers
@@ -119,7 +120,7 @@ def _read_terms(request: HttpRequest) -> dict[str, Any]:
 def spend(request: HttpRequest, cost: int) -> int:
     """Count checks of a person. Return seconds to wait, 0 for none. A check needs no Redis: without one, it goes on."""
     try:
-        verdict = get_throttle().take("studio.check", str(request.user.pk), limit=CHECKS, per=PER, cost=cost)
+        verdict = get_pattern(Throttle).take("studio.check", str(request.user.pk), limit=CHECKS, per=PER, cost=cost)
     except EngineUnavailable:
         return 0
     return 0 if verdict.allowed else max(1, math.ceil(verdict.retry_after))

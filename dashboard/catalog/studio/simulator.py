@@ -35,11 +35,12 @@ from machines.catalog.editing.checking import choose_folds
 from machines.catalog.editing.runs import REFUSED, Run, describe_step, write_scenario
 from machines.catalog.queries import get_version
 from machines.catalog.submissions import GUESS
-from machines.connections import get_throttle
+from machines.connections import get_pattern
 from machines.engine import BadInput, SignalboxError
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.simulation import SimulatedStep
 from machines.instances.forms import TypedForm, parse
+from machines.patterns import Throttle
 from machines.people.actor import Actor
 from machines.people.limits import spend_if_available
 
@@ -250,7 +251,7 @@ def _number(text: str, name: str) -> int | None:
 def _may_play(request: HttpRequest, run: Run) -> bool:
     cost = 1 + len(run.steps) // STEPS_PER_TRY
     return spend_if_available(
-        get_throttle().take, "studio.try", str(request.user.pk), limit=TRIES, per=PER, cost=cost
+        get_pattern(Throttle).take, "studio.try", str(request.user.pk), limit=TRIES, per=PER, cost=cost
     ).allowed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from machines.catalog.models import DocumentField
+from machines.conf.database import DocumentField
 
 
 class Measurement(models.Model):

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 
-from machines.catalog.models import DocumentField
+from machines.conf.database import DocumentField
 
 
 class OutboxEntry(models.Model):

@@ -17,8 +17,9 @@ from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 from machines.conf.database import DatabaseRetry, delete_some
-from machines.connections import get_engine, get_throttle
+from machines.connections import get_engine, get_pattern
 from machines.engine import BadInput, Instance, InstanceExists, SignalboxError
+from machines.patterns import Throttle
 
 from . import delivery, following, registry, state_columns
 from .models import OutboxEntry
@@ -203,7 +204,7 @@ class OutboxSender:
         if now - self._swept >= self.SWEEP:
             self._swept = now
             self._aliases = registry.list_outboxes()
-            if self._fields and get_throttle().count("bind.sweep", "turn", limit=1, per=self.SWEEP).allowed:
+            if self._fields and get_pattern(Throttle).count("bind.sweep", "turn", limit=1, per=self.SWEEP).allowed:
                 self._unfinished = [(field, using) for field in self._fields for using in field.databases()]
         self._unfinished = [one for one in self._unfinished if self._create_missing(*one)]
         sent = sum(delivery.send_due(using) for using in self._aliases)

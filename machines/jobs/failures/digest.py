@@ -13,7 +13,8 @@ from django.conf import settings
 from django.core.mail import send_mail
 
 from machines.conf import conf, mark_environment
-from machines.connections import get_throttle
+from machines.connections import get_pattern
+from machines.patterns import Throttle
 from machines.people.actor import Actor
 from machines.webhooks import fan_out, message_body, sender
 from machines.webhooks.models import Delivery, Webhook
@@ -34,7 +35,7 @@ def send_due() -> bool:
     """Send the digest if it is due by ``ERROR_DIGEST``; tell whether it was. One worker sends it in each period, also
     where another one was killed: a digest may be missed, and never comes twice."""
     period = PERIODS.get(conf.ERROR_DIGEST)
-    if period is None or not get_throttle().count(EVENT, "turn", limit=1, per=period).allowed:
+    if period is None or not get_pattern(Throttle).count(EVENT, "turn", limit=1, per=period).allowed:
         return False
     send_now()
     return True
