@@ -1,7 +1,5 @@
 """The Django app of the pages, the API and the live view."""
 
-from __future__ import annotations
-
 from types import ModuleType
 
 from django.apps import AppConfig

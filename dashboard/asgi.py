@@ -1,7 +1,5 @@
 """The ASGI application: Django over HTTP, the live view over websockets."""
 
-from __future__ import annotations
-
 import os
 
 import django

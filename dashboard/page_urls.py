@@ -1,7 +1,5 @@
 """Every address of the pages. ``tests/pages/table.py`` lists each with who may open it."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from dashboard.account import login

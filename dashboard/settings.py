@@ -4,8 +4,6 @@ What the apps read is in the dict ``SIGNALBOX`` (``machines.conf``). A project t
 of its own and never imports these.
 """
 
-from __future__ import annotations
-
 from zoneinfo import available_timezones
 
 from dashboard.serving.middleware.content_security_policy import DIRECTIVES

@@ -1,7 +1,5 @@
 """Addresses of the product's own site: the pages and the API at the root, beside Django's admin."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path

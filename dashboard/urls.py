@@ -3,8 +3,6 @@
 In a project each view is wrapped in what its answer needs; the project's middleware stays as it is.
 """
 
-from __future__ import annotations
-
 from django.apps import apps
 from django.urls import include, path
 

@@ -1,7 +1,5 @@
 """The Django app of definitions: their published versions, the admin, and the way to the engine."""
 
-from __future__ import annotations
-
 from types import ModuleType
 
 from django.apps import AppConfig

@@ -4,8 +4,6 @@ It runs management commands under the settings that DJANGO_SETTINGS_MODULE names
 Django is not installed, or handlers are named, ``signalbox worker`` runs without it.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from argparse import ArgumentParser

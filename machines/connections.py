@@ -3,8 +3,6 @@
 Django's settings say where Redis is. A process without Django names one by ``use_engine``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import threading

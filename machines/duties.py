@@ -1,7 +1,5 @@
 """Background duties of workers beside jobs and timers: some run in every worker, the others in one worker at a time."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Mapping

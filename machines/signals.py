@@ -1,8 +1,6 @@
 """Signals of Django about steps, jobs and alarms. What a receiver raises is logged and stops nothing.
 Where an event loop runs in the thread that sends, receivers that are coroutines are not called."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

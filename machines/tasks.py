@@ -4,8 +4,6 @@
 Other programs import a module ``tasks`` of each installed app, so this one imports the framework only on demand.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

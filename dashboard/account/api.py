@@ -1,8 +1,6 @@
 """The caller's account: sessions of API tokens (a short-lived credential in place of the token, with data of its own)
 and saved views."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.exceptions import ValidationError

@@ -8,8 +8,6 @@ refused for that does not count. Within the window, the right password gets the 
 unknown name the same as a known one. Without Redis, which holds the sessions, there is no login: 503.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import unicodedata

@@ -1,7 +1,5 @@
 """A person's own pages: preferences, rights, saved views, API tokens and their sessions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any

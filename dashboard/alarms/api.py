@@ -1,7 +1,5 @@
 """Alarms: what needs attention now, who takes care of it, and the history."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 

@@ -2,8 +2,6 @@
 of what alarms are about, and of the forms that fix it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType

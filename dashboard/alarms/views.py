@@ -1,8 +1,6 @@
 """Alarms: those that stand and those that are snoozed, their history, the actions on them, and their routes, whose
 addresses are never shown again. ``machines.alarms.actions`` and ``machines.alarms.routes`` do the work."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Renders the page that lists the API's operations, each with a command that calls it. It works without script."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import lru_cache

@@ -3,8 +3,6 @@
 It is read when asked for, so it stands alone: its epoch is its own and its number is 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every address under ``/api/v1/``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any

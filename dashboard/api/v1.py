@@ -1,7 +1,5 @@
 """Adds the operations to the API, and maps each kind of error to a response."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

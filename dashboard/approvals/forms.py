@@ -1,7 +1,5 @@
 """The filter of the list of approval requests, and the form of a decision."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from django import forms

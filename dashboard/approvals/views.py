@@ -1,7 +1,5 @@
 """Requests that wait for a second person: the list, one request with its preview, and the decision."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The audit: who did what, with which outcome."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.http import HttpRequest

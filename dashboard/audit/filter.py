@@ -1,7 +1,5 @@
 """Filters the audit by the terms in an address, and pages through it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta

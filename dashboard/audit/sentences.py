@@ -1,7 +1,5 @@
 """Puts an action of the audit into words: as a choice of the filter, and as the verb of an entry's sentence."""
 
-from __future__ import annotations
-
 from machines.audit.entries import ACTIONS, DONE
 
 GROUPS = {

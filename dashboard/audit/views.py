@@ -1,7 +1,5 @@
 """The audit log, newest first, narrowed by the terms in the address."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

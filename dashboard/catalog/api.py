@@ -1,7 +1,5 @@
 """Machines: published versions, diagrams, instance counts, and publishing."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

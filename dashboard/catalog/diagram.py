@@ -1,8 +1,6 @@
 """Draws a machine's diagram with the figures of a mode, marks for what is wrong, and links to the lists behind them;
 counts the instances in error by state."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from urllib.parse import urlencode

@@ -1,8 +1,6 @@
 """One machine: its diagram with live counts, its queues, its instances by state, those that are archived, and the form
 for a new one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Prepares the demo: Redis, the tables, the sample machines."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import time

@@ -1,8 +1,6 @@
 """Prepares what takes more than one version or one person to see: a roll-out, a move between versions that waits for a
 second person, coverage from tests."""
 
-from __future__ import annotations
-
 from random import Random
 
 from django.contrib.auth import get_user_model

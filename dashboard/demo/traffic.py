@@ -4,8 +4,6 @@ The same seed makes the same choices. It runs forever in bounded space: there is
 machine; one that is taken is moved on, one that is finished is deleted and begins again.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from random import Random

@@ -9,8 +9,6 @@ Each step may run more than once (its worker may die before saying so), so each 
 ``activation`` machine carries the job's key: sent twice, it moves the account once.
 """
 
-from __future__ import annotations
-
 import logging
 import random
 import time

@@ -1,7 +1,5 @@
 """A table whose rows another state library moves, beside the machines that the engine moves."""
 
-from __future__ import annotations
-
 from django.db import models
 
 

@@ -3,8 +3,6 @@
 The traffic of the demo does that thing all the time, and the button of a section once.
 """
 
-from __future__ import annotations
-
 import inspect
 import time
 from collections.abc import Mapping, Sequence

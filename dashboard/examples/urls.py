@@ -1,7 +1,5 @@
 """The addresses of the Patterns page. The site includes them where the sample app is installed."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from . import views

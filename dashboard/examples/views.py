@@ -1,7 +1,5 @@
 """The Patterns page: each pattern as it is now, and a button that does one small thing with it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from random import Random

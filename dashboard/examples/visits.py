@@ -1,7 +1,5 @@
 """Visits of technicians: rows that the library ``transitions`` moves. The demo attaches them to the room."""
 
-from __future__ import annotations
-
 from random import Random
 
 from transitions import Machine

@@ -1,7 +1,5 @@
 """Insight: what the histories of a machine's instances say."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from django.http import HttpRequest

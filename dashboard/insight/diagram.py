@@ -1,8 +1,6 @@
 """Draws how instances went on the diagram of a version: a figure of each state and transition, with links to the
 instances behind it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

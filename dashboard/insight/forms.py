@@ -1,7 +1,5 @@
 """The filter of the page: which instances a question is about, and what else the question takes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

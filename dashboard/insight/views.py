@@ -1,7 +1,5 @@
 """What the histories of a machine's instances say: the page, and the steps as files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import NamedTemporaryFile

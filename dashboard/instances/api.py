@@ -1,7 +1,5 @@
 """Instances: find, read, create, fire events, repair."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """Forms of the steps and repairs of an instance, and which form belongs to which repair."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 

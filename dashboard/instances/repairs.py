@@ -5,8 +5,6 @@ be filled in; a POST with ``preview`` previews the form; any other POST applies 
 refused, and the refusal is audited.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, replace

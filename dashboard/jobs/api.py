@@ -1,7 +1,5 @@
 """Jobs and queues: figures, input and attempts, and the actions of operators on a job or on a whole queue."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from django.http import HttpRequest

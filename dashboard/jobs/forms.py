@@ -1,7 +1,5 @@
 """Forms of actions on queues and jobs. Each asks for a reason."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

@@ -1,7 +1,5 @@
 """Presents a queue: a page of its jobs, and the actions on a queue or a job with their forms and errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

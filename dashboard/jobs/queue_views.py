@@ -1,7 +1,5 @@
 """Queues: the figures of all, the jobs of one, and what operators do to it. Actions need ``operate`` and a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """One job: where it is, its input, its attempts, and what operators do to it. Actions need ``operate`` and a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

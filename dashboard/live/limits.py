@@ -4,8 +4,6 @@ Override single ones with ``SIGNALBOX["LIVE"] = {"reconcile": 5.0}`` in the sett
 stops the start. Times are seconds, sizes bytes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from django.core.exceptions import ImproperlyConfigured

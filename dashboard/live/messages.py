@@ -4,8 +4,6 @@
 handlers against it.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The topics that can be watched, and the permission each needs."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

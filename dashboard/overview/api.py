@@ -1,7 +1,5 @@
 """All machines together: one search for everything, and statistics."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from django.http import HttpRequest

@@ -3,8 +3,6 @@
 Words in instances take longer than names: the palette asks for them apart, after a pause.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import islice

@@ -6,8 +6,6 @@ the index of ids where a definition declares one. A page counts what it leaves o
 are read within a budget (``machines.instances.words``).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,8 +1,6 @@
 """The first page: what needs attention, every machine as a row, then queues, workers and charts. And the wall: every
 machine as a tile."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import NamedTuple
 

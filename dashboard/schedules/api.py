@@ -1,7 +1,5 @@
 """Schedules: what happens at certain times, and the runs so far."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.http import HttpRequest

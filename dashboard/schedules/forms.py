@@ -1,7 +1,5 @@
 """The form of a schedule: fields for what it does, when, and how it deals with overlaps and outages."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

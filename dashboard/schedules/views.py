@@ -1,8 +1,6 @@
 """Schedules: the list, one with its history, the form, and the actions on one. ``machines.schedules.actions`` does
 the work."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ A body is bounded before it is read, and read before the request gets its turn, 
 The place is given back when the answer begins, so that a slow reader holds none either.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any

@@ -5,8 +5,6 @@ It is Django's cache where that is on Redis. A project may keep its cache in the
 nowhere; there, the engine's Redis is used, under the prefix that cache and sessions have on Signalbox's own site.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Collection, Iterable

@@ -5,8 +5,6 @@ Reading a quoted value takes Python before 3.11.10 and 3.12.6 time that grows wi
 bytes and no escape; the rest is room for other sites on the same host.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ The loop answers health checks, static files, and refusals. So these do not wait
 compute. They carry the headers that every answer of the site carries.
 """
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import AsyncIterator, Callable, Mapping

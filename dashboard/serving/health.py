@@ -8,8 +8,6 @@ A cluster of which some shards answer is ``partial``: the site shows those, so i
 names the slots of the others. ``run`` is the command that loads the library, where this account may not.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

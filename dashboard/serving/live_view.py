@@ -7,8 +7,6 @@ In the ASGI file of a project that includes ``dashboard.urls``, one line serves 
 Without that line, and under WSGI, pages poll.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 

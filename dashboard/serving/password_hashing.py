@@ -5,8 +5,6 @@ would leave nothing to other requests. A login that comes when all places are ta
 one address has so few places that others always get through.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

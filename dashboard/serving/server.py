@@ -6,8 +6,6 @@ event loop. Six hundred that arrive together would be read in one go, before any
 from one address: then it is the proxy that has to be fair.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import gc

@@ -1,7 +1,5 @@
 """The session backend: the cache, which is Redis. While Redis is away a session is unavailable, not ended."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.sessions.backends import cache

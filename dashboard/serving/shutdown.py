@@ -1,7 +1,5 @@
 """Says whether this process is stopping: it then finishes its responses and starts no further work."""
 
-from __future__ import annotations
-
 import threading
 
 _event = threading.Event()

@@ -1,7 +1,5 @@
 """Builds and reads addresses: of pages, of an id that a page names, of saved views; and ids and numbers in them."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache

@@ -3,8 +3,6 @@
 Middleware without async support would move every request into a thread, static files too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any

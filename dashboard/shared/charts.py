@@ -1,7 +1,5 @@
 """Charts of an hour, a day or a month: lines for the script, and tables without it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,8 +1,6 @@
 """Streams CSV and JSON: a page of rows is in memory at a time, and each chunk is sent when it is there. The audit has
 an entry of each file, which is written at its end."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping

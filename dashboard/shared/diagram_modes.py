@@ -3,8 +3,6 @@
 ``static/signalbox/js/diagram/modes.js`` has the same.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

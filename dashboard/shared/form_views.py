@@ -1,7 +1,5 @@
 """Views that do what a form of a page asks for, and return to the page."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Pages of a list: the rows of one, and the addresses of its tabs and of the other pages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated, Any, Self, TypeVar
 from urllib.parse import urlencode

@@ -4,8 +4,6 @@
 ``static/signalbox/js/shared/shortcuts.js`` reads their keyboard shortcuts from the page.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Requires a right before a page is made, and audits refused changes. The rights themselves:
 ``machines.people.permissions``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps

@@ -1,7 +1,5 @@
 """Renders pages with the context that all of them share."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

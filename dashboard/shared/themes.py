@@ -1,7 +1,5 @@
 """The theme of a page: the person's choice, kept with their preferences, and in a cookie for pages before the login."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 

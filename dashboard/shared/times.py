@@ -4,8 +4,6 @@ Times are in the zone and on the clock of the person (``TimeZoneMiddleware``), w
 abbreviations such as IST name several zones.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import re

@@ -1,8 +1,6 @@
 """Loads one version of a machine for the pages: its outline, its diagram with what a page writes on it, its events as
 forms."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

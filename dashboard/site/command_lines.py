@@ -1,7 +1,5 @@
 """Writes commands and code of this project as pages show them, to be pasted as they are."""
 
-from __future__ import annotations
-
 import json
 import sys
 from functools import cache

@@ -5,8 +5,6 @@ shows what it holds (secrets are not shown) and says what would fit. An empty va
 The rules are those of ``machines.conf.kinds``.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache

@@ -4,8 +4,6 @@ SQLite file, generated secret key, the demo's logins, and the data of the server
 kept from others. Also where templates, static files and samples are, in a checkout and in an installed package.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

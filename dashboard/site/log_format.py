@@ -1,7 +1,5 @@
 """Formats log lines. Text from outside stays within its line and cannot move the cursor of a terminal."""
 
-from __future__ import annotations
-
 import logging
 import re
 

@@ -4,8 +4,6 @@ Addresses of views come from ``reverse``. What has no view of its own, or is ask
 here: whether a request is to the API, the websocket, the documents of the API.
 """
 
-from __future__ import annotations
-
 import contextlib
 from functools import lru_cache
 

@@ -4,8 +4,6 @@
 login is the product's own (``dashboard.account.login``).
 """
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import unquote, urlsplit
 

@@ -1,7 +1,5 @@
 """Settings of the SQL database, the cache and the sessions."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path

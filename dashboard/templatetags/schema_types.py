@@ -1,7 +1,5 @@
 """Filters of the reference of the API: what a schema is, and text between backticks as code."""
 
-from __future__ import annotations
-
 import re
 
 from django import template

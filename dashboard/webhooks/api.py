@@ -1,7 +1,5 @@
 """Webhooks: where emitted messages are sent, and the result of each delivery."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

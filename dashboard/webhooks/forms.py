@@ -1,7 +1,5 @@
 """The form of a webhook, and what the form of a route of alarms shares with it."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal, Self
 
 from django import forms

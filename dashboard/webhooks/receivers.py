@@ -2,8 +2,6 @@
 delivery log, and the actions on it. A secret is shown once, in the answer to the form that made it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 """Instances in the admin: those of a machine, by state, oldest first, or one by its id; and one instance, with its
 events."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Machines in the admin: their versions and their diagram, with a link to their instances."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import admin, messages

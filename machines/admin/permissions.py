@@ -6,8 +6,6 @@ Who may change users there may make anything of them, so that is the permission 
 audit says who gave what to whom.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any

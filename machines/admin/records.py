@@ -1,8 +1,6 @@
 """Read-only lists in the admin: audit entries, requests for approval, published versions, tokens, who was last seen,
 the outbox of bound rows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

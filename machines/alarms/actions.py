@@ -4,8 +4,6 @@ Each takes the right ``operate`` on the machine of the alarm, globally for one o
 audit entry.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,8 +1,6 @@
 """The record of an alarm, the kinds of alarms with their severities, the order of a list of alarms, and words that
 several share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Makes alarms of the figures of machines, queues and workers. Does no I/O."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field

@@ -1,7 +1,5 @@
 """What the actions on alarms and routes refuse."""
 
-from __future__ import annotations
-
 from machines.engine import BadInput
 from machines.engine.errors import LookupFailed
 from machines.webhooks.errors import BadReceiver

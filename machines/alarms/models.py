@@ -1,7 +1,5 @@
 """What people did about alarms, the history of alarms, and where alarms are sent."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.utils import timezone
 

@@ -1,7 +1,5 @@
 """Collects the alarms of the machines in a scope, by their figures now."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple

@@ -4,8 +4,6 @@ One row of ``AlarmState`` for each alarm that stands; ``AlarmEvent`` keeps the h
 the whole installation; the actions of people make the row themselves where the worker has not seen the alarm yet.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Collection, Iterable
 from dataclasses import replace

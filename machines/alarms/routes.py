@@ -4,8 +4,6 @@ It takes ``operate`` on every machine, as webhooks do. The address of a route is
 show its scheme and, of one that is posted to, its host. Each change is in the audit, refused ones too.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import time

@@ -4,8 +4,6 @@ A duty of workers. What a route was sent stands in ``AlarmNotice``, written in o
 any worker then sends: a worker that dies loses no message and makes none twice.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta

@@ -3,8 +3,6 @@
 One cause makes one alarm, however many queues and machines it affects.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections import defaultdict

@@ -7,8 +7,6 @@ decide, and how many have to approve; who left a group does not count any more. 
 with whichever token, and superusers are no exception.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta

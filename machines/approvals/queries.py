@@ -1,7 +1,5 @@
 """Reads requests for a second person."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.auth import get_user_model

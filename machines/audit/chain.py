@@ -8,8 +8,6 @@ Where retention removes the beginning, an entry seals it: it says which numbers 
 the digest of the last of them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

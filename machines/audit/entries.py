@@ -14,8 +14,6 @@ Services write through here (``Actor.records``), and pages that have no service.
     record(user, "publish", machine=name, target="v3", outcome="refused", source="api 10.0.0.7")
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

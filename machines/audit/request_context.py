@@ -1,7 +1,5 @@
 """The current request of a thread or coroutine: its id stands in the audit, in the log and on error pages."""
 
-from __future__ import annotations
-
 from contextvars import Context, ContextVar, copy_context
 from typing import Any
 

@@ -3,8 +3,6 @@
 A version that declares ``accepts`` ends what was granted. SQL keeps a copy for a Redis that loses its data.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping

@@ -4,8 +4,6 @@ Each says in ``meta.release`` which one it is; the number counts up with each ch
 an operator published of one that is as new stays.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Files with definitions: which files of a folder are read, and what they hold, with lines for findings; and those
 in the repository of a project: the folder ``statemachines/`` of each installed app."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections import defaultdict

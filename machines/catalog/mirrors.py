@@ -3,8 +3,6 @@
 ``machines.integrations.attached`` registers the methods when Django is ready, so that nothing else imports it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 

@@ -20,8 +20,6 @@ limit on processor time and on memory, and a helper that passes one is ended and
 Between the two processes go a JSON header and a payload of bytes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -6,8 +6,6 @@ It ends when that end is closed, when nobody asks for ``IDLE`` seconds, and at o
 kernel ends it for the processor time, so that no loop in C can put it off.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -4,8 +4,6 @@ Redis gives the numbers, so that programs without Django publish too. Whichever 
 from the other: ``adopt`` fills SQL, ``restore`` fills Redis, and ``publish`` does both for its machine first.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from dataclasses import dataclass

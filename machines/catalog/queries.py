@@ -1,8 +1,6 @@
 """Reads versions and their outlines, cached since a published version never changes; and the partitions that an
 answer is without, because their shard of a cluster does not answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Compares definitions in files with the published versions, and publishes what changed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass

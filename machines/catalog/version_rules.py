@@ -5,8 +5,6 @@ of these decides: the current version, those in a roll-out and behind a pin, the
 settings ``APPROVAL`` and ``VERSION_POLICY``, and the policy that people set for the machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType

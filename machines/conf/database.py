@@ -6,8 +6,6 @@ A prepared query keeps the SQL that each request asks with another number or tim
 for each database; the rows are read anew each time.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -1,7 +1,5 @@
 """Names the extra of the package that a missing module belongs to: ``pip install 'signalbox[scxml]'``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from types import MappingProxyType

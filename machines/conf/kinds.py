@@ -4,8 +4,6 @@
 return the value, or raise ``Unfit`` with a sentence that begins with the label. Nothing here shows a secret.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import re

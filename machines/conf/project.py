@@ -1,8 +1,6 @@
 """What the apps need in the settings of their project, as far as the settings alone can show it, and the system
 checks of a project that has the app machines, with or without the pages."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

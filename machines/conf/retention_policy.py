@@ -5,8 +5,6 @@ machine's definition.
 ``retain`` takes precedence over the words for machines. Without a word, nothing of that kind is deleted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

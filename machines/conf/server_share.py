@@ -1,7 +1,5 @@
 """Paces background work: by the time it takes of the server, and in passes of about a second."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

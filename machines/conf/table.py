@@ -4,8 +4,6 @@
 ``docs/settings.md`` says what each does; a test holds its rows to this table.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ A test database begins at key 1: its rows would move and delete the instances of
 process has keys of its own, as Django gives it a database ``test_…`` of its own, and removes them at the end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

@@ -87,8 +87,6 @@ Colours are custom properties with a fallback for light and dark; a page sets wh
 ``--sb-ink --sb-paper --sb-node --sb-lit --sb-lit-ink --sb-heat-fill --sb-heat-line --sb-go --sb-stop --sb-note``.
 """
 
-from __future__ import annotations
-
 from .dot_source import dot
 from .event_words import EventWords
 from .groups import GROUP, group_by_prefix

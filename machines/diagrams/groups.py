@@ -1,7 +1,5 @@
 """Groups the states of a large flat machine by the first word of their names, so that they can be folded."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 The diagram is the new version's, with the removed states and transitions of the old one where they were.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 

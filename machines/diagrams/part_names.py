@@ -1,7 +1,5 @@
 """The id of each part of a diagram. No user-written text is in one, except queue names, which are plain."""
 
-from __future__ import annotations
-
 START = "start"
 
 

@@ -8,8 +8,6 @@ engine.create("door", "front")
 engine.fire("door", "front", "open").state  # 'Open'
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from . import errors

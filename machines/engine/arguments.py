@@ -3,8 +3,6 @@
 Each function raises BadInput or BadPayload with a sentence that names the argument and what is allowed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

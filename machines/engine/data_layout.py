@@ -6,8 +6,6 @@ release must know, and the data say so from the moment on at which a library tha
 checks this at its start and before it loads its library, and refuses data that it would misread.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import secrets

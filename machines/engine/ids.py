@@ -8,8 +8,6 @@ An id made without Redis begins with ``z``, which no other id does: 41 bits of m
 equal by chance, but never equal to an id made by a node.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import threading

@@ -6,8 +6,6 @@ atomic call may touch them all on a cluster. A *root* is that shared beginning, 
 ``tests/engine/connection/test_keys.py`` pins every literal.
 """
 
-from __future__ import annotations
-
 import re
 from binascii import crc_hqx
 from dataclasses import dataclass

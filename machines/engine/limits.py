@@ -4,8 +4,6 @@ Each ``check_…`` function takes any Python value and returns ``None`` or the r
 The reason continues a sentence that begins with the name: ``f"machine {name!r} {why}"``.
 """
 
-from __future__ import annotations
-
 import keyword
 import re
 import unicodedata

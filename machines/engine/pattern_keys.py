@@ -6,8 +6,6 @@ pattern; its Lua half is in ``lua/patterns/pattern_keys.lua``. ``tests/engine/co
 every literal.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from .keys import Key

@@ -9,8 +9,6 @@ same way; a client made by ``client.client()`` has no shim. The library is loade
 missing.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar

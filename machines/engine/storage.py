@@ -1,7 +1,5 @@
 """Plain Redis commands on keys beside the instances, for other parts of the product that store data there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

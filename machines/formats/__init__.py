@@ -6,8 +6,6 @@ cannot express is reported as a finding, never lost silently.
 A new format is an entry in ``FORMATS`` and one in ``READERS`` or ``WRITERS``, or in both.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from importlib import import_module

@@ -4,8 +4,6 @@ A diagram says ``[is paid]``, and the code for that name is somewhere else. Here
 which is false until it is set.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Reads strict JSON by RFC 8259: Python's own reader accepts NaN, duplicate keys and any depth."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

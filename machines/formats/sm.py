@@ -4,8 +4,6 @@ A template says which state leads to which, and nothing about events. So each st
 ``to.<state>``.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

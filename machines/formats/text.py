@@ -1,7 +1,5 @@
 """What the formats share: decoding bytes to text, places in a text, findings about it, names that are still free."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable

@@ -7,8 +7,6 @@ Values are built here, from the parser's nodes: no constructor of the library is
 A definition is written such that readers of YAML 1.1 and 1.2 understand the same.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -5,8 +5,6 @@ medians by the order statistics that bound each of them (binomial), combined in 
 alarms of the setting ``INSIGHT_ALARMS``, which compare one window of time with the one before.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections import Counter

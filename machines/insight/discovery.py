@@ -4,8 +4,6 @@ Each activity becomes a state that the event of its name leads to; what follows 
 transition (a directly-follows graph, filtered by share). It is where a person goes on from, in the Studio.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What insight refuses, and what can be wrong with its files."""
 
-from __future__ import annotations
-
 from machines.engine.errors import BadInput, SignalboxError
 
 

@@ -1,7 +1,5 @@
 """Writes the facts of a machine for other tools: XES (IEEE 1849) for process mining, and Parquet."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from pathlib import Path

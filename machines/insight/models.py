@@ -1,7 +1,5 @@
 """The facts of insight where they are kept in a database. Only ``machines.insight.places`` reads and writes them."""
 
-from __future__ import annotations
-
 from django.db import models
 
 

@@ -4,8 +4,6 @@ Both hold files that never change, and one manifest for each machine, which name
 manifest replaces it, so that no two writers add to the same facts.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

@@ -4,8 +4,6 @@ Each raises InsightOff, StoreUnavailable and BadSearch. Names of people stand in
 checks whether the asker may see them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 A state is a configuration as one line of text: of a machine with parallel regions, all active leaves together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Turns a ``Search`` into the facts that it is about."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Actions on one instance: events, repairs, creation. Reading is in ``queries``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict, Unpack

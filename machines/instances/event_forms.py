@@ -1,8 +1,6 @@
 """Forms of the events that an operator may fire at an instance in the admin: the payload's fields, and those of
 every step."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -10,8 +10,6 @@ a select of forty options renders eighty templates there. What is written here i
 their templates.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape

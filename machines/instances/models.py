@@ -1,7 +1,5 @@
 """Archived instances, and how many there are of each machine. Only ``machines.instances.archive`` writes them."""
 
-from __future__ import annotations
-
 from django.db import models
 
 from machines.engine.limits import MAX_INSTANCE_ID

@@ -5,8 +5,6 @@ of one instance hands the same ``redactor`` to each: what is hidden in one answe
 it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace

@@ -4,8 +4,6 @@ A line is terms with spaces between; a term is a key, a sign and a value, or a w
 spaces stands in double quotes, where a backslash comes before a quote or a backslash. All terms have to hold.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

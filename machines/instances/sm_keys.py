@@ -5,8 +5,6 @@ anyone may have written to them. The library checks all it reads, and what it do
 there.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Finds words in instances of all machines, archived ones too, within one budget over all of them."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What a comparison of rows with instances found, whichever of the two decides."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

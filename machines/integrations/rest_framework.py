@@ -5,8 +5,6 @@
     REST_FRAMEWORK = {"EXCEPTION_HANDLER": "machines.integrations.rest_framework.exception_handler"}
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Values of columns as data of an instance."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Mapping

@@ -15,8 +15,6 @@ Between the commit and the job lies a moment in which this process can die; then
 Where that must not happen, look for rows without their job now and then, and put those again with ``unique``.
 """
 
-from __future__ import annotations
-
 import copy
 import logging
 from collections.abc import Callable, Mapping

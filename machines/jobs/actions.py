@@ -1,7 +1,5 @@
 """Actions on one job. All but reading need ``operate`` on its machine, and a reason."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from machines.connections import get_engine

@@ -4,8 +4,6 @@ Up to ``MOST`` ready jobs are all read. Of more, the first held ones are read, a
 the order of a queue mixes its groups, so the deep ones are found, and counts are estimates.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

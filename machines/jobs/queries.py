@@ -1,7 +1,5 @@
 """Reads jobs as one person may see them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

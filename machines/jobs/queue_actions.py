@@ -1,7 +1,5 @@
 """Actions on a queue. All but reading need ``operate`` on its machine, and a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

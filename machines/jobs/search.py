@@ -1,7 +1,5 @@
 """Searches the jobs of one place of a queue by input, error, group and time, within a budget."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

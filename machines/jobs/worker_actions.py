@@ -1,7 +1,5 @@
 """Orders to workers. A worker may serve many machines, so an order needs ``operate`` on all of them."""
 
-from __future__ import annotations
-
 from machines.connections import get_engine
 from machines.engine import BadInput, WorkerInfo
 from machines.engine.records import PartialList

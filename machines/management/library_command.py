@@ -4,8 +4,6 @@ It needs Redis alone. Where the address of Redis is in the environment it runs w
 a deployment gives it no other secret; ``manage.py library load`` takes the address from the project's settings.
 """
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence

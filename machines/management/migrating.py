@@ -1,8 +1,6 @@
 """``machine migrate`` moves the instances of a machine to another version, or tells what would happen; ``machine
 replay`` runs recorded histories on a version and lists what differs."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser
 from collections.abc import Sequence

@@ -2,8 +2,6 @@
 the definitions of the apps' ``statemachines/`` folders, or saves drafts of them, or says how they differ.
 """
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser
 from collections import Counter

@@ -1,7 +1,5 @@
 """``machine reconcile NAME``: compares the rows of a bound, or an attached, model with the instances of its machine."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from collections.abc import Iterable
 from typing import Any

@@ -1,8 +1,6 @@
 """``machine export NAME FILE``, ``machine import FILE``, ``machine repartition NAME``: long commands with progress;
 and ``machine erase``."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Verbs of management commands: each takes the options of every Django command, before it and after it."""
 
-from __future__ import annotations
-
 from argparse import SUPPRESS, ArgumentParser
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``machine diff NAME A B`` and ``machine plan NAME --to N``: compare versions, and plan the move of instances."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Actions on runs of map-reduce. They need ``operate`` on the machine of the runs."""
 
-from __future__ import annotations
-
 from machines.connections import get_engine
 from machines.engine import BadInput, Instance
 from machines.people.actor import Actor

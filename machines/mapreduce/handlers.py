@@ -4,8 +4,6 @@ Each may be run twice, or by two workers at a time: a plan is made once, a chunk
 stand under names of their own, and the run counts its finished chunks as a set.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A run as callers use it, from its first item to its result."""
 
-from __future__ import annotations
-
 import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator

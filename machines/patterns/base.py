@@ -4,8 +4,6 @@ Errors have a stable ``code``. Arguments are checked before anything is sent; a 
 allowed.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

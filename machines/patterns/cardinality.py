@@ -23,8 +23,6 @@ counts once, and concurrent callers lose nothing. It cannot list the members of 
 members exactly once a day is counted by its sketch: ``add`` then returns the growth of the estimate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -20,8 +20,6 @@ about two keys together. A rule that a machine can express (a guard, an assignme
 read or a second try. Use that for rules known beforehand, and this module for values that only a program can compute.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -20,8 +20,6 @@ with a process. A server that lost its last writes hands out the blocks in them 
 asks was the one that had them. If that is not acceptable, use Snowflakes.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """A consumer group on the logs of machines, which ``Engine.emitted_logs`` lists."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

@@ -25,8 +25,6 @@ again. (Starting a new member with the lowest score, as counters of frequent ite
 points that were never earned.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

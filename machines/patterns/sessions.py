@@ -25,8 +25,6 @@ An expiry slides in hundredths of ``ttl``, so a busy session is written at most 
 may end up to one hundredth of ``ttl`` earlier than its last use would allow.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

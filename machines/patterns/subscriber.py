@@ -1,8 +1,6 @@
 """The connections of a subscriber: one to each server that has a channel of its topics, discarded at the first
 error."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict, deque
 from collections.abc import Mapping

@@ -17,8 +17,6 @@ the start of its window; or that other processes notice a ``forget`` at once: on
 so for up to ``REMEMBERED`` seconds.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Sequence

@@ -19,8 +19,6 @@ returns to an older file: an id identifies the writes to an entity that began wi
 can it keep what Redis loses with its memory; that depends on its persistence.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -8,8 +8,6 @@ request, or the system account and ``command line`` where there is no request. I
 password, its hash or a secret.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

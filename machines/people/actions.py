@@ -3,8 +3,6 @@
 A program creates sessions with its token; the program or the owner of the token ends them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

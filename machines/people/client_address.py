@@ -1,7 +1,5 @@
 """Converts a client's address to the network that rate limits count. The server imports it before Django is set up."""
 
-from __future__ import annotations
-
 import ipaddress
 
 SLASH_64 = 64  # an IPv6 network that one customer has to themselves

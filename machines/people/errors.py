@@ -27,8 +27,6 @@
 The engine's ``NotAllowed`` is the group rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

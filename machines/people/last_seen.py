@@ -4,8 +4,6 @@ A request is never refused for it: where Redis does not answer, nothing is noted
 each process, with the requests since the last time; a token at each use.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -9,8 +9,6 @@ may ask for so many in an hour of one instance (``SIGNALBOX["GUESS_RATE"]``), an
 payload.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import time

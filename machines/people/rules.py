@@ -4,8 +4,6 @@ The engine decides it, in the call that commits: a permit names the person behin
 are for pages, which show it before a person tries.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager

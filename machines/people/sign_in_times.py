@@ -3,8 +3,6 @@
 A login proves it. ``dashboard.account.sign_in`` notes second factors, repeated passwords, and what a provider says.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

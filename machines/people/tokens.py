@@ -9,8 +9,6 @@ A session is a short-lived credential that a program sends in place of its token
 owner is switched off, ends its sessions with it. It also carries a state of the program's own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import secrets

@@ -5,8 +5,6 @@ bulk of a person, send it the groups as a permit. A look ahead says the same for
 workers and timers are no people, and nobody asks for them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

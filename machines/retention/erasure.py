@@ -5,8 +5,6 @@ keys and cached answers that are about them or hold a value; in the audit and al
 and the rows stay. Another instance that holds a value is not touched: it is reported as left.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

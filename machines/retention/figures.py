@@ -1,7 +1,5 @@
 """How much of a machine is kept and was archived, for its pages."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from machines.catalog import builtin_machines

@@ -1,7 +1,5 @@
 """Changes schedules for an actor: each asks for the rights, and leaves an entry in the audit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from machines.audit.entries import AuditRecord

@@ -4,8 +4,6 @@ A schedule of a person runs in their name, so it runs as long as they may do the
 a definition declares, and those of programs, are nobody's.
 """
 
-from __future__ import annotations
-
 from machines.people import permissions
 
 from .document import Order, Schedule

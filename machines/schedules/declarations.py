@@ -11,8 +11,6 @@ Workers make them when they start; of two releases the worker that started last 
 the current definition no longer declares is removed.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Iterable, Mapping

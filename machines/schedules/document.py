@@ -8,8 +8,6 @@ store in which its order is kept.
      "overlap": "skip", "jitter": 30, "catch_up": "last", "bound": 10}
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

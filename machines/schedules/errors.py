@@ -1,7 +1,5 @@
 """Errors of schedules, beside those of the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

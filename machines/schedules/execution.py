@@ -6,8 +6,6 @@ of their occurrences. The *end* of the job takes the pending ones away and tells
 job next finds what is pending, carries it out again, which changes nothing where it had happened, and then goes on.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -6,8 +6,6 @@ hour the schedule follows the time that passes: it skips the hour that is missin
 An interval is time that passes, too: a day is 24 hours.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping

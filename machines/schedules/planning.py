@@ -4,8 +4,6 @@ A *claim* is the result: what is pending from then on, and the next planned time
 ``k`` its key, ``p`` the planned time, ``w`` why it runs, ``c`` ms of the claim, and of runs by hand ``by``.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Reads schedules for an actor, and checks the rights on them. What is sensitive in what they send is masked."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

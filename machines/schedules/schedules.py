@@ -1,7 +1,5 @@
 """Schedules as callers use them: put, read, pause, run, backfill and remove. Callers check permissions."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Mapping
 from contextlib import suppress

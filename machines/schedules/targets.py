@@ -1,7 +1,5 @@
 """Checks what a schedule does against what is published: its machine, event, queue, filter and values."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterator
 

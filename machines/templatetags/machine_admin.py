@@ -1,7 +1,5 @@
 """Filters of the admin's screens."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Template filters for projects that bind a machine to a model: ``{% load signalbox %}``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import template

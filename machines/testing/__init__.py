@@ -8,8 +8,6 @@
 - ``django_binding``: settings and engine of a Django project during a test
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -3,8 +3,6 @@
 Instances, histories and jobs are formatted as text here.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Virtual time: a clock that a test moves, and engines whose calls happen at its time."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re

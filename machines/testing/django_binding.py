@@ -1,7 +1,5 @@
 """Settings and engine of a Django project during a test. Imports Django only where the project uses it."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator

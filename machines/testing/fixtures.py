@@ -1,7 +1,5 @@
 """The server of a test run, the kit for classes of unittest, and the coverage of machines by a run of pytest."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import inspect

@@ -1,7 +1,5 @@
 """Runs jobs in the process of the test, one at a time, with the handlers of the project or given ones."""
 
-from __future__ import annotations
-
 import asyncio
 import difflib
 import sys

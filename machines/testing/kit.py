@@ -1,7 +1,5 @@
 """What the fixture ``signalbox`` gives."""
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 Hypothesis is not a part of ``signalbox[test]``: ``pip install hypothesis``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ expressions of a plan, reasons of a refusal, and the data in which a replay diff
 people without the right to reveal see none of these: deny by default, since nobody can tell which value they repeat.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ Each action takes the right to publish on the machine. A draft is never written 
 revision that they saw, and a draft whose base is no longer the current version is a conflict until it is rebased.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """Who has the Studio of a machine open, and where in it. Each page says so now and then; a change wakes the live view,
 and the other pages ask again. Redis holds only when that was, since it is seen by all who may view."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from datetime import timedelta

@@ -4,8 +4,6 @@ To look at a plan takes the right to view its machine; to store, try and carry o
 is carried out as it was stored: the bulk action holds a copy, and what a second person approves is that bulk action.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

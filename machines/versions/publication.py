@@ -1,7 +1,5 @@
 """Publishes a definition, for the admin, the API and the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Changes take the right to publish on the machine; pinning one instance is a repair, and takes the right to operate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The process that ``apprise_post`` starts: reads one order from its input, and writes what is wrong, or nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 import json

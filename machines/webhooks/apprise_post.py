@@ -4,8 +4,6 @@ A service that hangs is left at its deadline, and a worker that dies takes the a
 each address it connects to as that of a webhook is judged, except its port, and uses no proxy of the environment.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -5,8 +5,6 @@ A pass that is cut off is repeated, so that a receiver may get entries twice, bu
 what retention removed before it was sent has a seal. An action never waits for a receiver.
 """
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

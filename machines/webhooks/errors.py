@@ -1,7 +1,5 @@
 """Errors of webhook management and of deliveries."""
 
-from __future__ import annotations
-
 from machines.engine import BadInput, LookupFailed
 
 

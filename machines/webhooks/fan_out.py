@@ -4,8 +4,6 @@ A message is acknowledged after the transaction that made its deliveries: a work
 once more, by another one, and there is never a second delivery of a message for a webhook.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import re

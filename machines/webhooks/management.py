@@ -1,8 +1,6 @@
 """What operators do with webhooks: the service that pages and the API call. It takes ``operate`` on every machine,
 since a webhook carries messages out of the installation. Each call is in the audit, refused ones too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Builds the body of a message, without sensitive values."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any

@@ -2,8 +2,6 @@
 that sends by apprise starts with it.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterable
 

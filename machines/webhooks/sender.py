@@ -1,7 +1,5 @@
 """Sends due deliveries, each by one worker at a time, and records the result of an attempt."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random

@@ -1,7 +1,5 @@
 """Secrets and signatures of the Standard Webhooks specification (version 1, symmetric)."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

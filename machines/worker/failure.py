@@ -1,7 +1,5 @@
 """What an exception of a handler tells Redis: its text, its traceback, its base classes."""
 
-from __future__ import annotations
-
 import traceback
 
 MAX_ERROR = 1_000  # characters of an exception's text that reach the machine as event.error

@@ -6,8 +6,6 @@ W033  a state invokes a handler that no app has
 W034  the handlers of an app cannot be imported
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning, register

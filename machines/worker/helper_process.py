@@ -1,7 +1,5 @@
 """Tells the lease helper which jobs this worker has in flight, so that it can renew their leases."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

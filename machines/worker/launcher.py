@@ -1,7 +1,5 @@
 """The life of a worker process: start, work, quiet, deadline, hand back."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import queue

@@ -18,8 +18,6 @@ this process; so neither is relied on alone. It keeps no other descriptor of the
 end of the worker's output would wait for this process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Renews the leases of running jobs, writes the worker's info row, and reads orders."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """The options of a worker."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket

@@ -1,7 +1,5 @@
 """What a worker does while Redis is away: closes stale connections, and waits longer after each attempt."""
 
-from __future__ import annotations
-
 import random
 
 import redis

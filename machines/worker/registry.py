@@ -15,8 +15,6 @@
 Finding the handlers: each installed app's ``handlers.py``, and modules that are named. Django is needed for apps only.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Runs several worker processes: starts them together, replaces one that dies, stops them together."""
 
-from __future__ import annotations
-
 import logging
 import os
 import queue

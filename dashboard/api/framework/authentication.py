@@ -4,8 +4,6 @@ pages with its CSRF token. Charges the budgets of requests: of the caller, of it
 A request that shows a token or a session of one is judged by that alone; the login beside it is not looked at.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, replace

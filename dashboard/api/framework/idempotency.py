@@ -7,8 +7,6 @@ may be tried again. Where the engine takes a key of its own it gets one made of 
 answer was lost with the process counts once.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable

@@ -14,8 +14,6 @@ Reading without permission is refused here. A change without permission is refus
 the audit.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A cursor is opaque to clients and valid only for the list that it came from.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

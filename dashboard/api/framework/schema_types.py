@@ -1,7 +1,5 @@
 """Says what a schema of the OpenAPI document is."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

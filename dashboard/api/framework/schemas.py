@@ -3,8 +3,6 @@
 How what goes in and comes out is written down: strict where it comes in, straight from the engine's records out.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import is_dataclass
 from datetime import datetime

@@ -4,8 +4,6 @@ The text is the body of the request. One check of a person runs at a time, in a 
 the browser sends the newest text when an answer has come, so typing fast costs no more than typing.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """The page: a text with its findings and its diagram. Without script it is a form that says all this after a submit."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Drafts, which version new instances get, and the figures of each version."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Literal
 

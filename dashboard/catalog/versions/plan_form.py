@@ -1,7 +1,5 @@
 """The form of a migration plan: a row for each state of the old versions, data expressions, policies."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

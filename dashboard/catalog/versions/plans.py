@@ -1,7 +1,5 @@
 """Migration plans: the form that makes one, the stored plan with its dry run, and the move that it starts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Comparing versions, and plans that move instances from one to another."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Presents the versions of a machine, what differs between two, and migration plans with their dry runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress

@@ -1,8 +1,6 @@
 """The versions of a machine side by side, one version, what differs between two, who gets which version, what a version
 would have done with past steps, and drafts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -2,8 +2,6 @@
 before ``run``.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The form of a new bulk action: the action on each instance, the reason, the rate."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

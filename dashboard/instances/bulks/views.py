@@ -1,7 +1,5 @@
 """Bulk actions: the form that starts one on everything a list shows, its page, and the actions of operators."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 from typing import Any

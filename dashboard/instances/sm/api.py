@@ -1,7 +1,5 @@
 """State machines that programs keep under keys of their own with the SM commands."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest
 from pydantic import Field
 

@@ -1,7 +1,5 @@
 """State machines of the SM commands: opened by their keys, moved along their map or by force."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The error inbox: groups of dead jobs, and what operators do with a group."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal
 

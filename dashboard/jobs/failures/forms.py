@@ -1,7 +1,5 @@
 """Filters of the error inbox, and the forms of the actions on a group."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 

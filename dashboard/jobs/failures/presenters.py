@@ -1,7 +1,5 @@
 """Presents groups of failures: trend drawings, actions, links."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -2,8 +2,6 @@
 the actions on all jobs that a search of a queue finds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import wraps
 from typing import Any, cast

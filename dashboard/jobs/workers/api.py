@@ -1,7 +1,5 @@
 """Workers: their state, and orders to them."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from django.http import HttpRequest

@@ -1,7 +1,5 @@
 """The page of workers: what each runs, how it is, and the orders it can be given."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -3,8 +3,6 @@
 The feeds of everything watched in this process, and the last value of each. Does no I/O and waits for nothing.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

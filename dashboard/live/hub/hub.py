@@ -4,8 +4,6 @@ It starts with the first socket and ends with the last. Whatever goes wrong with
 sockets get "stale", and the next connection begins with reading everything again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

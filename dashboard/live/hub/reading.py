@@ -3,8 +3,6 @@
 The hub sends the commands through an asyncio client, the HTTP twin through the engine's; both read the replies here.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -5,8 +5,6 @@ partition that rang is read once for all sockets. Some sources are only known af
 of a machine, how an instance's data reads), so asking again after a read may bring more.
 """
 
-from __future__ import annotations
-
 import contextlib
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ This happens before any call to Redis or the database. An address that connects 
 handshake, which costs least; a socket over the limit is closed with a code, which a page can read.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable

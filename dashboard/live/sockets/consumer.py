@@ -1,7 +1,5 @@
 """One websocket: authentication, commands, subscriptions. Its content comes from the hub."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import contextvars

@@ -1,7 +1,5 @@
 """``manage.py demo``: runs the demo on this machine."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

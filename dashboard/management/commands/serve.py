@@ -1,7 +1,5 @@
 """``manage.py serve``: runs the site on uvicorn."""
 
-from __future__ import annotations
-
 import socket
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """``manage.py traffic``: moves the demo's instances."""
 
-from __future__ import annotations
-
 import logging
 import math
 import signal

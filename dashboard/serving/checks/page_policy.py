@@ -5,8 +5,6 @@ replace it, and our screens in the project's admin have the project's. So the ch
 with an empty page in the place of each view.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress

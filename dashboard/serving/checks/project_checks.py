@@ -9,8 +9,6 @@ W028  a Content-Security-Policy blocks our scripts: page_policy.py
 I027  the live view needs ASGI; shown by ``check --deploy`` alone, since a project under WSGI lacks nothing
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

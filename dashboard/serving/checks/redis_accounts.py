@@ -8,8 +8,6 @@
 A test holds the lists to the functions library and runs each account on real servers; docs/acl.md is made of them.
 """
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import dataclass
 

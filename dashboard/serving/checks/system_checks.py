@@ -15,8 +15,6 @@ A server that is away is a warning: migrations and ``createsuperuser`` do not ne
 A server that would lose data is an error, and nothing starts on it.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import re

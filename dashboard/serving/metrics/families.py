@@ -3,8 +3,6 @@
 The number of series is bounded by what is published: states, transitions of current versions, and queues.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Metrics of OpenTelemetry: those of ``/metrics``, by the same names. The host's SDK asks for them when it exports."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

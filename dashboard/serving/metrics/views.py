@@ -1,7 +1,5 @@
 """``/metrics``: reads the engine's counters at the moment of the request."""
 
-from __future__ import annotations
-
 import hmac
 import logging
 import time

@@ -3,8 +3,6 @@
 Inside of the middleware that knows who that is and has a place for messages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -6,8 +6,6 @@ for it, so that answers without script or style name none. The pages of Django's
 as text: there, and nowhere else, trusted types are not asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial

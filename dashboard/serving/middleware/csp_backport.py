@@ -1,7 +1,5 @@
 """The part of ``django.utils.csp`` (Django 6) that our pages use, for Django 5.2."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from typing import Any

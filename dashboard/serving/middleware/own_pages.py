@@ -4,8 +4,6 @@ Signalbox's own site has middleware for the same: request ids, Content-Security-
 pages. There, the project's middleware stays as it is; its own pages never come by here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any

@@ -5,8 +5,6 @@ Every other path refuses a host that is not among ``ALLOWED_HOSTS``. ``/metrics`
 anybody may read it, or to a request that carries the token: never by a session.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.exceptions import DisallowedHost

@@ -6,8 +6,6 @@ waits for one, and none fails for want of one. Before the first range is there, 
 of the clock and chance, and begins with ``z`` to say so.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

@@ -4,8 +4,6 @@ Where something else has done so already, such as OpenTelemetry's instrumentatio
 The address is named by its route: ids and filters stand in addresses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial

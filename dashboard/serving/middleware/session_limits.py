@@ -3,8 +3,6 @@
 What a page asks by itself is no use. The store drops the session at its end, so that open sockets close with it.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -3,8 +3,6 @@
 To the API each is a problem of ``dashboard.shared.errors.problems`` instead.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from typing import Any

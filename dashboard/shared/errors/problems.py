@@ -15,8 +15,6 @@ Errors as ``application/problem+json`` (RFC 9457): one place writes them, for al
 error stand beside them.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math

@@ -1,8 +1,6 @@
 """Answers 503 while Redis is not reachable, or an SQLite database is locked, with a code and Retry-After. The rest of
 the site keeps working."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Callable

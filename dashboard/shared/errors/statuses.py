@@ -11,8 +11,6 @@ SB717 too many guesses at a hidden value  SB718 an identity provider confirmed n
 SB719 an identity provider does not answer
 """
 
-from __future__ import annotations
-
 from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.catalog.offload import AtOnce, NoHelper, Overrun
 from machines.catalog.publishing import Diverged

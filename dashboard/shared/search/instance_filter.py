@@ -1,7 +1,5 @@
 """Filters lists of instances: the terms of an address, as typed and as ``Engine.find`` takes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta

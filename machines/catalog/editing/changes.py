@@ -6,8 +6,6 @@ text has to read as that definition exactly, without a new error: any other chan
 anything is edited.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -7,8 +7,6 @@ A fix changes the text so that a finding is mended, where there is one right way
 applied by itself. Names are replaced in the place that the finding names and nowhere else.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The definition that a change is made to, before its text is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -3,8 +3,6 @@
 An edit is an offset from, an offset to, and what stands there then; offsets are those of Python.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

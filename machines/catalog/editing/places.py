@@ -5,8 +5,6 @@ The readers of ``machines.formats`` say what a text means, and stop at the first
 is judged: what can be distinguished gets a place, so that findings, names and parts of the diagram lead to the text.
 """
 
-from __future__ import annotations
-
 import bisect
 import json
 import re

@@ -1,8 +1,6 @@
 """What names a state: targets, ``In``, properties, and the names of events. Each follows a state that gets another name
 or another place."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ form, so it is checked like any input before the engine sees it. The values of a
 which is YAML as well, so a site needs no test kit for it.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

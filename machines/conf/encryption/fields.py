@@ -1,7 +1,5 @@
 """Fields of models that are encrypted in the database and in clear in Python."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Encrypts every stored secret under the current key. Each value is replaced only where it is still the one that was
 read, so a rotation runs beside a live installation, and a second time."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field

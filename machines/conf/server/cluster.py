@@ -10,8 +10,6 @@
 It lives as long as the process that started it, as ``Server`` does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json

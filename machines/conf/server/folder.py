@@ -1,7 +1,5 @@
 """The data folder of a server: its lock, its socket and its log; the program of the server, and errors."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """Runs a command that never outlives this process."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

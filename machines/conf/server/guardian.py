@@ -20,8 +20,6 @@ and the guardian has one thread only, which lives as long as it does. On macOS, 
 a command whose guardian is killed lives on; the folder's lock, which it inherits, keeps a second one away.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """Supervised servers, from start to end: one by itself, and one of a cluster."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

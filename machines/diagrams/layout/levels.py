@@ -4,8 +4,6 @@ Graphviz does not lay nested states out well, but what stands in one state it do
 level, each asking less of it; a grid is what remains.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from itertools import pairwise

@@ -3,8 +3,6 @@
 The small signs of statecharts are here, too: a clock for timers, linked rings for a machine that a state runs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

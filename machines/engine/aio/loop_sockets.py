@@ -5,8 +5,6 @@ ones. A connection is made in a thread, since looking up a name and a TLS handsh
 does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import os

@@ -5,8 +5,6 @@ answers in order, so the answer to a call that was cancelled is read and dropped
 Commands that block their connection (WAIT, reads with BLOCK) get one of their own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import socket

@@ -1,7 +1,5 @@
 """Calls of the functions library: loads the library when it is missing, turns every failure into an engine error."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import time

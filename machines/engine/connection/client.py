@@ -5,8 +5,6 @@ redis-py 8 sends a call again when its reply was lost, up to ten times; a step o
 a guess. Clients made here never retry by themselves; callers that retry send an idempotency key.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor

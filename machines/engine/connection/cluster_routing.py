@@ -10,8 +10,6 @@ the keys of each function call, cannot go on when that node is gone, and repeats
 - A node that did not answer in time is left alone for ``SILENCE`` seconds: calls on it fail at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

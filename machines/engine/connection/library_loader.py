@@ -12,8 +12,6 @@ command to run; the first call after that goes on.
 A lock key on each server makes sure that between reading the number and loading nobody else loads.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import secrets

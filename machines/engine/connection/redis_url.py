@@ -11,8 +11,6 @@ Options are those of redis-py (``socket_timeout=2``, ``ssl_ca_certs=/etc/ca.pem`
 data servers; Sentinels with accounts of their own get ``sentinel_username`` and ``sentinel_password``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any

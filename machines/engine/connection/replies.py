@@ -1,7 +1,5 @@
 """Reads the replies of the functions library; ``lua/base/replies.lua`` builds them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ A command that may have happened is never sent again. On a cluster, ``cluster_ro
 certain.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol

@@ -5,8 +5,6 @@ account that moves instances needs all commands that the functions library runs:
 ``dashboard.serving.checks.redis_accounts`` makes ACL lines of these.
 """
 
-from __future__ import annotations
-
 import re
 
 from redis.exceptions import ResponseError

@@ -5,8 +5,6 @@ The engine is written once, without ``await``. ``AsyncEngine`` runs each call in
 Redis through its connections, and for all else through ``pause`` and ``Lock``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -4,8 +4,6 @@ Pure Python: needs neither Redis nor Django. ``schema.json`` in this folder desc
 (JSON Schema, draft 2020-12).
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads and formats durations: ``500ms``, ``30s``, ``5m``, ``2h``, ``1d``."""
 
-from __future__ import annotations
-
 import re
 
 from machines.engine import expressions, limits

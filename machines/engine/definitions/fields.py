@@ -3,8 +3,6 @@
 Types have JSON Schema's names, and ``any``.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

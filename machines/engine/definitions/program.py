@@ -4,8 +4,6 @@ Lists are indexed from 1, as in Lua. Empty parts are left out; nothing is ever n
 the first step that enters a state compiles the whole state, and the first call reads the whole program.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable

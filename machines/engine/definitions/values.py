@@ -1,7 +1,5 @@
 """Reads values of actions, inputs and payloads: a text is an expression, other JSON stands for itself."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ Python never evaluates one. The tree goes into the program of a definition, and 
 library inside Redis turns it into closures; ``docs/definition-reference.md`` lists the language.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 from .functions import FUNCTIONS, Function

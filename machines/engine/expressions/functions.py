@@ -1,7 +1,5 @@
 """The functions an expression may call. The Lua side implements exactly these names."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,8 +1,6 @@
 """Parses the text of an expression to a Python syntax tree, and turns every exception of the parser into one error;
 and the records of an expression that was read."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -3,8 +3,6 @@
 Nothing is evaluated, except that the sign of a number is folded, so that ``-1`` is a literal.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Callable

@@ -5,8 +5,6 @@ A value is encrypted before a call leaves for Redis, so Redis and everything tha
 copied to.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

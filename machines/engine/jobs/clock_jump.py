@@ -4,8 +4,6 @@ Times in Redis are ms of its wall clock, which somebody may set. A worker notice
 writes it down for others.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple

@@ -1,8 +1,6 @@
 """The registry of workers: a row for each, which it renews and which expires soon after it stops; and orders to
 them."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Sequence

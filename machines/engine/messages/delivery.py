@@ -9,8 +9,6 @@ message that cannot be delivered holds back only messages for the same instance,
 has failed (after a day where its partition cannot be reached at all), and the sender gets an error, as of any failure.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The catalog of published machines in Redis: names, versions, programs, partitions and field types."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

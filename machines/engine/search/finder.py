@@ -1,7 +1,5 @@
 """Pages of instances, cut by (time entered, id) or by (value, id), so that pages stay stable while instances move."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

@@ -1,7 +1,5 @@
 """Writes a machine with all its instances into a file, while it goes on running."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets

@@ -6,8 +6,6 @@ call removes it from the old one if it is still as in the record, which is the m
 comes into force. Callers ask the old partition, which sends them on. A run that was killed is continued by the next.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The checks of a verification: states and transitions, rest and ends, properties, invokes, guards that fail."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any

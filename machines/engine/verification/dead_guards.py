@@ -1,8 +1,6 @@
 """Transitions that no data and no payload enables, and states that only they would lead to: what is known of a
 machine without trying it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

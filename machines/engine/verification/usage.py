@@ -1,8 +1,6 @@
 """How a machine uses its data and payloads: which fields decide what it does, which values tell them apart, and whether
 a few values stand for all; and the terms of its expressions: what a guard reads, and the constants it compares with."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """Verifies a definition: walks over what it can do, and reports what is wrong with it, what is right, and what could
 not be decided."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One version of a machine as plans and comparisons read it: names, states, timers, invokes and fields."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterable, Iterator

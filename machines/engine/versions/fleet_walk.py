@@ -6,8 +6,6 @@ partition is listed again from the moment the pass before began, until one atomi
 every instance that exists at that moment has been seen. A set of the seen ids makes each count once.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import sys

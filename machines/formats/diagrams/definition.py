@@ -1,7 +1,5 @@
 """Reads a diagram: its statements become a chart of states and arrows, and the chart a definition."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Writes DOT, as our own pages draw it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

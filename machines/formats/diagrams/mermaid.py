@@ -4,8 +4,6 @@ States are named ``s1``, ``s2``, ... by their place in the document. User text i
 can never be read as syntax. Every state is declared inside its parent before any arrow mentions it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 Each knows the kinds of value that it may have, as far as the text shows: so ``x + 1`` can stay ``x + 1``.
 """
 
-from __future__ import annotations
-
 import keyword
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """Parses JavaScript to a syntax tree with tree-sitter, which reads any text and never runs it; and reads the values of
 the tree that are written out, as JSON has them."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Translates statements of ECMAScript to actions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from . import changes, code, operators, platform

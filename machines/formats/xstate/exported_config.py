@@ -3,8 +3,6 @@
 Functions and anything else that is not data become text between double braces, as Stately writes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any

@@ -1,7 +1,5 @@
 """Formats ages and durations. Pages and alarms use the same words."""
 
-from __future__ import annotations
-
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 

@@ -1,8 +1,6 @@
 """Statistics by minute and by hour: differences of the engine's counters. Only ``machines.insight.statistics`` writes
 them."""
 
-from __future__ import annotations
-
 from django.db import models
 
 from machines.conf.database import DocumentField

@@ -1,7 +1,5 @@
 """Computes current rates: from the last measured minutes and the counters since."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

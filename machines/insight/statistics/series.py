@@ -1,7 +1,5 @@
 """Reads measured statistics as lines on one time axis, and computes the lines of each kind of series."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field

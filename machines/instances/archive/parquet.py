@@ -5,8 +5,6 @@ and removal are in two files; readers give each once. Files are sorted by id, so
 each; but it opens each, and a folder of thousands of files is slower to look into than a database.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,8 +1,6 @@
 """The archive of this installation, and archived instances as the engine would have answered while Redis held
 them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path

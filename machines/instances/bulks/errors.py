@@ -1,7 +1,5 @@
 """Errors of bulk actions, beside those of the engine."""
 
-from __future__ import annotations
-
 from machines.engine.errors import SignalboxError
 
 

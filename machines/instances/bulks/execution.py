@@ -6,8 +6,6 @@ same instance one gets through and the other finds its step. Of what is deleted 
 another worker had begun. What the person who ordered it may do is decided in each step, by the permit it carries.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 

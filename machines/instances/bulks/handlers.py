@@ -1,7 +1,5 @@
 """Job handlers of a bulk action. A job may run twice, or in two workers at a time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 from math import ceil

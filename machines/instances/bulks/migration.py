@@ -5,8 +5,6 @@ to be said is stored: an instance without a verdict would be moved, and one with
 is done.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace

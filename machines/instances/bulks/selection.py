@@ -4,8 +4,6 @@ for each instance, without a change.
 Results: ``taken``, ``refused``, ``gone``, and ``changed`` where only unchanged ones are to be moved.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 

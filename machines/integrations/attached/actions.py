@@ -1,7 +1,5 @@
 """Machines that mirror rows of a table: what the last comparison found, and asking for one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.utils import timezone

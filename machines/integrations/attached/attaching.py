@@ -1,7 +1,5 @@
 """Attaches a field of a model, and checks that it can be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 

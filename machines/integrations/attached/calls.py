@@ -4,8 +4,6 @@ The row is locked and read, the method is called, the row is saved, all in one t
 the commit, as that of any other call.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace

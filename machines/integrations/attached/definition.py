@@ -5,8 +5,6 @@ Conditions and permissions are code of the model. They are named in the descript
 what is recorded has happened, so the machine has nothing to decide.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

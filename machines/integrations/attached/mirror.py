@@ -6,8 +6,6 @@ instance reads its row afterwards, so the last write is followed by a reading th
 that arrive in the wrong order, or twice, the later row is what stays.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import time

@@ -4,8 +4,6 @@ A transition waits on its row until the row is saved, then in the transaction: w
 or to a savepoint, is never recorded. Changes of one transaction go out together, unless savepoints part them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar

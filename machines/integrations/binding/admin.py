@@ -10,8 +10,6 @@ It works without script, has no inline style, and fires by the same service as t
 groups of transitions, approvals, rate limits and the audit are the same.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

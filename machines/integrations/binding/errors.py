@@ -1,7 +1,5 @@
 """Errors of bound rows, beside those of the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from machines.engine import (

@@ -1,7 +1,5 @@
 """Rows about rows: the outbox of models that show a machine, and the comparisons of models that a machine mirrors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db import models

@@ -19,8 +19,6 @@ This module imports the framework only when the backend or a part of a flow is a
 module ``tasks`` of each installed app.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from .current_job import get_job

@@ -1,7 +1,5 @@
 """The backend: puts tasks on queues, and reads their results."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 from collections.abc import Iterable

@@ -10,8 +10,6 @@
     add_handler("charge", charge)                    report_ends()
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from celery import Task, signals

@@ -4,8 +4,6 @@ E047  the package of the framework is missing, or an entry of the backend does n
 W048  the app of the backport is not installed, so that the framework's own checks and log are not
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The job that runs the current task."""
 
-from __future__ import annotations
-
 from contextvars import ContextVar
 
 from machines.worker.job import Job

@@ -4,8 +4,6 @@ A worker runs what was declared and nothing else. No name from Redis is imported
 called ``tasks`` of the installed apps, those that the settings name, and what these import.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys

@@ -10,8 +10,6 @@
     add_handler("charge", charge)                      broker.add_middleware(Reports(), before=Retries)
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import dramatiq

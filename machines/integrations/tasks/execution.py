@@ -3,8 +3,6 @@
 The worker reports the end of the job, and tries it again as its queue says; see ``machines.worker``.
 """
 
-from __future__ import annotations
-
 import asyncio
 from inspect import iscoroutinefunction
 from typing import Any

@@ -3,8 +3,6 @@
 Both are the same but for the names of two exceptions. Importing this module without either raises MissingExtra.
 """
 
-from __future__ import annotations
-
 from machines.conf import extras
 
 try:

@@ -4,8 +4,6 @@ The job stays leased, under the token that the message of the other queue carrie
 worker: a report after the lease ended, or of a job that was withdrawn, changes nothing.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Mapping

@@ -1,8 +1,6 @@
 """The machine of tasks, and the ``OPTIONS`` of a backend in ``TASKS``: how the jobs of its tasks are tried, and which
 modules declare tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

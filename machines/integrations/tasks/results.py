@@ -1,7 +1,5 @@
 """What is known of a task: from its job while there is one, and from a record that is kept after it succeeded."""
 
-from __future__ import annotations
-
 import builtins
 import json
 import re

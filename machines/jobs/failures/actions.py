@@ -5,8 +5,6 @@ The state of a group is assigned, muted, resolved, open again: a group is shared
 fixed when the action starts, and a worker goes through them (``machines.jobs.failures.duties``).
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

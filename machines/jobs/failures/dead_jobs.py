@@ -1,8 +1,6 @@
 """Reads dead jobs of a partition in the order in which they died, the handled ones too, without moving anything; and
 finds which of the counted jobs are still dead and unhandled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

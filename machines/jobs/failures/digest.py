@@ -3,8 +3,6 @@
 It names handlers, exceptions and shapes of all machines, and no message, instance or value.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import Any

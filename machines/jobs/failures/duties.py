@@ -10,8 +10,6 @@ dead by the death that was counted, so a pass that is repeated after a kill move
 pass had moved then count as passed over.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from functools import partial

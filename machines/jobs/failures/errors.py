@@ -1,7 +1,5 @@
 """Errors of the error inbox."""
 
-from __future__ import annotations
-
 from machines.engine import BadInput, LookupFailed
 
 

@@ -1,7 +1,5 @@
 """Actions on all jobs that a search finds: a worker carries them out at a rate, as it does retries of dead jobs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Container
 from dataclasses import dataclass

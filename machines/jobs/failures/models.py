@@ -4,8 +4,6 @@ No row holds a message, a traceback or an id of an instance: those are read from
 kept.
 """
 
-from __future__ import annotations
-
 from django.db import models
 
 from machines.conf.database import DocumentField

@@ -1,7 +1,5 @@
 """Reads groups of failures for an actor. Counts, dates, versions and queues are those of machines in scope alone."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

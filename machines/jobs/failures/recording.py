@@ -5,8 +5,6 @@ A page that comes again after a kill finds its rows there. The position is locke
 moment the second waits and then finds what the first wrote.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter, defaultdict

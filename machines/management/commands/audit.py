@@ -1,7 +1,5 @@
 """``python manage.py audit verify``: verifies the hash chain of the audit."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

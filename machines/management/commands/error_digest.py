@@ -1,7 +1,5 @@
 """``python manage.py error_digest``: sends the digest of the error inbox now."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand

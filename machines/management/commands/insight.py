@@ -1,7 +1,5 @@
 """``python manage.py insight``: prints how instances of a machine went, where they waited, and how far they came."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``manage.py library load``: puts the functions library onto the Redis of these settings."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``python manage.py machine``: checks, publishes, imports and exports definitions, and moves machines."""
 
-from __future__ import annotations
-
 import json
 import sys
 from argparse import ArgumentParser

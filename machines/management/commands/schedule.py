@@ -1,7 +1,5 @@
 """``python manage.py schedule``: lists, makes and removes schedules. Pages and API do the rest."""
 
-from __future__ import annotations
-
 import json
 import sys
 from argparse import ArgumentParser

@@ -1,7 +1,5 @@
 """``python manage.py secrets rotate``: encrypts stored secrets under the current ``SECRET_KEY``."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from collections.abc import Collection, Iterator
 from itertools import chain

@@ -1,7 +1,5 @@
 """``python manage.py worker``: takes jobs from the queues and runs their handlers."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser
 from typing import Any

@@ -5,8 +5,6 @@ untried; if there is none ahead, another instance begins. The clock only moves f
 same steps have the same results.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter, deque

@@ -9,8 +9,6 @@
 ``machine test`` and the pytest plugin run them. Nothing here is imported by a site or a worker.
 """
 
-from __future__ import annotations
-
 from .document import Finding, Scenario, ScenarioFile
 from .reader import read_text, schema
 

@@ -1,7 +1,5 @@
 """Which scenario files there are, and the definitions that they run."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

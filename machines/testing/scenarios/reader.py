@@ -1,7 +1,5 @@
 """Reads scenario files. Strict: whatever is not known is a finding, and nothing of such a file is run."""
 
-from __future__ import annotations
-
 import difflib
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Results of scenarios as text, and as JUnit XML for a CI server."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path

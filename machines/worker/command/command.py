@@ -1,7 +1,5 @@
 """The command line of a worker, shared by ``manage.py worker`` and by ``signalbox worker`` without Django."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import os

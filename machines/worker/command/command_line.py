@@ -1,7 +1,5 @@
 """Command lines that start this program once more, from a checkout and from an installed package."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Notices that a server's clock was set, by this process's monotonic clock."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Processes due work: timers, expired leases, delayed jobs, undelivered messages; workers share the partitions."""
 
-from __future__ import annotations
-
 import logging
 import random
 import threading

@@ -1,7 +1,5 @@
 """Exclusive duties that need Redis alone: those of a worker without Django. One with Django has more beside them."""
 
-from __future__ import annotations
-
 import logging
 import random
 import time

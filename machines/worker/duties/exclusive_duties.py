@@ -1,7 +1,5 @@
 """Runs each exclusive duty in one worker at a time: the holder of a duty's lock runs it and renews the lock."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import random

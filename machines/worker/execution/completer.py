@@ -1,7 +1,5 @@
 """Reports finished jobs to Redis in batches, and the progress of those that run."""
 
-from __future__ import annotations
-
 import logging
 import queue
 import threading

@@ -3,8 +3,6 @@
 Without Django, and where Django has no settings, there are none, and every function here does nothing.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from typing import Any

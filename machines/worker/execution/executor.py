@@ -1,7 +1,5 @@
 """Runs jobs: plain functions in threads, coroutines on the event loop, each with its deadline."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import heapq

@@ -1,7 +1,5 @@
 """The jobs that this worker has taken and not yet reported, and those of them that one call of a handler runs."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence

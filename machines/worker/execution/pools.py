@@ -1,7 +1,5 @@
 """Runs handlers: plain functions in threads, coroutines on one event loop in one thread; and keeps waiting jobs."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """Hears the bells of partitions: a connection to each server, subscribed to the channels of those it holds."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

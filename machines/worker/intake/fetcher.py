@@ -1,7 +1,5 @@
 """Takes jobs from queues, and waits when there are none, until a bell rings."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """The loop that takes jobs. It decides how long to wait."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

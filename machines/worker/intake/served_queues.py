@@ -1,7 +1,5 @@
 """Decides which queues this worker serves: those that definitions feed and that it has a handler for."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

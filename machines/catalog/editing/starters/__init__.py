@@ -1,7 +1,5 @@
 """Definitions to start from: one JSON file each, which has no findings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path

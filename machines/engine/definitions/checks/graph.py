@@ -1,7 +1,5 @@
 """Checks the graph of states: unreachable states, traps, and cycles of ``always`` or of history states."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from machines.engine.definitions.findings import Report, quote

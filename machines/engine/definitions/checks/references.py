@@ -1,7 +1,5 @@
 """Checks names: those in expressions and actions exist, those that must differ do, and each event has a listener."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 """Runs the checks that need the whole machine, once all of it was read; here those of transitions, timers and
 senders."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ A type set of None means "could be anything". Only what is wrong for every possi
 reads as null, so null never counts against an expression that might be something else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from machines.engine.definitions.fields import describe_types as declared_words

@@ -4,8 +4,6 @@
 ``read_work`` reads the options of a job, which invokes have as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

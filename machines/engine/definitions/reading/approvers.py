@@ -1,7 +1,5 @@
 """Reads ``approvers``: for each action of ``approval`` who may approve it, how many, and until when."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from machines.engine.definitions.approval_terms import ANY, MAX_QUORUM, MOST_EXPIRES, ApprovalTerms

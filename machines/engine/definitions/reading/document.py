@@ -1,8 +1,6 @@
 """Reads the whole document: a plain copy first, then its parts, then the checks that need all of them. It also finds
 the definitions that are embedded in one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

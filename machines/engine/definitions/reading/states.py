@@ -1,8 +1,6 @@
 """Reads the states of a definition, and what is entered by default: ``initial`` of a compound state or the machine,
 and ``target`` of a history state."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from machines.engine import limits

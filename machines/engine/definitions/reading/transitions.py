@@ -1,8 +1,6 @@
 """Reads transitions under ``on``, ``always``, ``after``, ``onDone`` and ``onError``; ``invoke``, the jobs of handlers
 and the child machines of a state; and ``queues``, the limits of a machine's queues."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from machines.engine import limits, rates

@@ -1,7 +1,5 @@
 """Compares two versions of a machine; here what they declare beside their states. Pure."""
 
-from __future__ import annotations
-
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,8 +1,6 @@
 """Pairs the states of two versions: by name, by path, then by shape; and writes parts of versions as texts that
 can be compared or shown."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from functools import cached_property

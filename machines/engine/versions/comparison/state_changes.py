@@ -1,8 +1,6 @@
 """Compares the states of two versions: those that came, went or changed, with their transitions, actions and
 invokes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Maps one version on another: states, histories, timers, invokes and data fields; and finds similar states. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Makes a plan from two or more versions of a machine, and compares a stored plan with them. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How the parts of one version's program correspond to those of another, for the replay of histories."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

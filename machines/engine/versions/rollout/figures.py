@@ -1,7 +1,5 @@
 """Reads the figures of a machine's versions, and counts instances that are older than the counters."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from collections import Counter

@@ -3,8 +3,6 @@
 A <send>, a <cancel> and transitions with ``sb:after="true"`` are a timer of their state.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any

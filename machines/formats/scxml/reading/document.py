@@ -1,7 +1,5 @@
 """Reads a whole document, again until the kinds of its variables no longer change: see ``javascript.code``."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path

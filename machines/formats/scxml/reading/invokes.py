@@ -1,7 +1,5 @@
 """Reads <invoke>: another document, which runs as a separate instance while the state is active."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reads <state>, <parallel>, <final> and <history>, with their <transition> and <datamodel>."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Walks over a document before it is translated, and names its states, variables and functions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

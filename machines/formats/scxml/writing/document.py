@@ -1,7 +1,5 @@
 """Writes a whole document: its states, their transitions in the order in which they are tried, and actions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Writes our expressions as ECMAScript: with its own syntax if that means the same, else as ``Signalbox.name(...)``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Reads actions. XState's own have an equivalent here or a finding; a mere name becomes a message of that name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

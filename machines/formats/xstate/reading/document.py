@@ -6,8 +6,6 @@ the defaults, turns ``after`` into events that actions raise and cancel, and lac
 states and the arguments of built-in actions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Any

@@ -5,8 +5,6 @@ comes before ``*``, because it is the more exact; here it comes after all of ``o
 name of its event.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

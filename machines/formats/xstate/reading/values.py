@@ -1,7 +1,5 @@
 """Reads values: plain JSON is used as it is, and text between double braces is an expression. Guards are the same."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

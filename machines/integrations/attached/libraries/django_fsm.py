@@ -1,7 +1,5 @@
 """django-fsm-2: transitions are decorated methods of the model, and signals tell of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the mirror asks of a state library: its declarations, its transitions as they happen, and a call of one."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """python-statemachine: a class of states and transitions, of which each row has an object."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ A callback of a transition gets the arguments of its trigger alone, and is named
 gets one for each transition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

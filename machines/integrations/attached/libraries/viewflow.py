@@ -1,7 +1,5 @@
 """viewflow.fsm: transitions are methods of a flow class around a row, or of the model with viewflow's FSMField."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
