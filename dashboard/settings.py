@@ -51,7 +51,7 @@ INSTALLED_APPS = [
     "guardian",
     "machines",
     "dashboard",
-    *(["dashboard.examples"] if SIGNALBOX["EXAMPLES"] else []),
+    *(["dashboard.demo.examples"] if SIGNALBOX["EXAMPLES"] else []),
     *SIGN_IN_APPS,
 ]
 MIDDLEWARE = [

@@ -11,12 +11,13 @@ from dashboard.serving.metrics.views import metrics
 from dashboard.serving.middleware.own_pages import wrap_patterns
 
 app_name = "signalbox"
+EXAMPLES = "dashboard.demo.examples"
 _patterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("metrics", metrics, name="metrics"),
     path("api/v1/", include("dashboard.api.urls")),
-    *([path("patterns/", include("dashboard.examples.urls"))] if apps.is_installed("dashboard.examples") else []),
+    *([path("patterns/", include(f"{EXAMPLES}.urls"))] if apps.is_installed(EXAMPLES) else []),
     path("", include("dashboard.page_urls")),
 ]
 urlpatterns = wrap_patterns(_patterns)

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"signalbox {machines.__version__}\n")
         return 0
     if words == ["template"]:
-        packaged = ROOT / "dashboard" / TEMPLATE
+        packaged = ROOT / "dashboard" / "demo" / TEMPLATE
         sys.stdout.write(f"{packaged if packaged.is_dir() else ROOT / TEMPLATE}\n")
         return 0
     folder = os.getcwd()

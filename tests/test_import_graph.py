@@ -271,19 +271,27 @@ def layer_of(module: str) -> float:
 
 
 FLOOR = re.compile(r"^ +(\d+)  ([a-z  ]+)$", re.MULTILINE)
-NO_ROOMS = {"static", "templates", "templatetags", "migrations"}
+DRAWING = r"^Rooms of `{app}`.*\n\n((?: +\d.*\n)+)"
+NO_ROOMS = {"static", "templates", "templatetags", "migrations", "management"}
+DRAWN_TOO: dict[str, set[str]] = {"machines": {"connections"}, "dashboard": set()}
+LARGEST = {"machines": (22, 12), "dashboard": (20, 9)}
+"""App -> how many rooms and floors it has at most."""
 
 
-def test_rooms_import_only_those_on_lower_floors_of_the_drawing(imports: list[Import]):
-    drawing = FLOOR.findall((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
-    floors = {room: int(floor) for floor, rooms in drawing for room in rooms.split()}
-    folders = {file.parent.name for file in ROOT.glob("machines/*/__init__.py")} - NO_ROOMS
-    assert folders | {"connections"} == set(floors), "docs/architecture.md draws other rooms"
+@pytest.mark.parametrize("app", PACKAGES)
+def test_rooms_import_only_those_on_lower_floors_of_the_drawing(imports: list[Import], app: str):
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    (drawing,) = re.findall(DRAWING.format(app=app), text, re.MULTILINE)
+    floors = {room: int(floor) for floor, rooms in FLOOR.findall(drawing) for room in rooms.split()}
+    folders = {file.parent.name for file in ROOT.glob(f"{app}/*/__init__.py")} - NO_ROOMS
+    assert folders | DRAWN_TOO[app] == set(floors), "docs/architecture.md draws other rooms"
+    assert len(folders) <= LARGEST[app][0]
+    assert max(floors.values()) <= LARGEST[app][1]
     wrong = []
     for one in imports:
         source, target = (name.split(".")[1] for name in (f"{one.source}.", f"{one.target}."))
-        if one.target.startswith("machines.") and source != target and {source, target} <= {*floors}:
-            wrong += [str(one)] * (one.source.startswith("machines.") and floors[source] <= floors[target])
+        if is_in(one.source, app) and is_in(one.target, app) and source != target and {source, target} <= {*floors}:
+            wrong += [str(one)] * (floors[source] <= floors[target])
     assert not wrong, "these import a room that the drawing has not below theirs:\n" + "\n".join(wrong)
 
 
@@ -313,8 +321,8 @@ ACT_FOR_NOBODY = {
     "dashboard.serving": "health, system checks, request ids and the cache of the site",
     "dashboard.management": "commands of the operator of the site",
     "dashboard.demo": "traffic of the demo",
-    "dashboard.examples.handlers": "handlers of the demo, in a worker",
-    "dashboard.examples.patterns": "shows what the patterns of the demo keep in Redis",
+    "dashboard.demo.examples.handlers": "handlers of the demo, in a worker",
+    "dashboard.demo.examples.patterns": "shows what the patterns of the demo keep in Redis",
 }
 
 

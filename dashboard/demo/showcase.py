@@ -58,7 +58,7 @@ def record_coverage() -> str:
 
 def fill_table(seed: int) -> str:
     """Add rows whose status another state library moves; return the machine that follows them."""
-    from dashboard.examples import visits  # the library comes with the extra of the demo
+    from dashboard.demo.examples import visits  # the library comes with the extra of the demo
 
     return visits.fill(Random(seed))
 

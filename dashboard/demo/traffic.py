@@ -11,7 +11,7 @@ from zlib import crc32
 
 from django.apps import apps
 
-from dashboard.examples.handlers import add_up, minutes_watched
+from dashboard.demo.examples.handlers import add_up, minutes_watched
 from machines.conf import conf
 from machines.engine import Engine, Instance
 from machines.engine.errors import EngineUnavailable, InstanceExists, SignalboxError, UnknownInstance

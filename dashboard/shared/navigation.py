@@ -66,7 +66,7 @@ NAVIGATION_LINKS = (  # those that come first stay in the bar at more widths
     NavigationLink("schedules", "Schedules", "view", "schedules", "s"),
     NavigationLink("webhooks", "Webhooks", "operate", "webhooks", "h"),
     NavigationLink("admin", "Admin", "", "admin", app="django.contrib.admin", address="admin:index"),
-    NavigationLink("patterns", "Patterns", "view", "patterns", "p", app="dashboard.examples", in_foot=True),
+    NavigationLink("patterns", "Patterns", "view", "patterns", "p", app="dashboard.demo.examples", in_foot=True),
     NavigationLink("sm", "State machines by key", "view", "sm", "k", in_foot=True),
 )
 

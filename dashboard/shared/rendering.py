@@ -10,7 +10,7 @@ from machines.diagrams import standalone
 from machines.people.permissions import RIGHTS, anywhere, rights_of
 
 SECTIONS = {
-    "api": "account", "catalog": "machines", "examples": "patterns", "insight": "machines", "instances": "machines",
+    "api": "account", "catalog": "machines", "demo": "patterns", "insight": "machines", "instances": "machines",
     "instances.bulks": "bulk", "jobs": "queues", "jobs.failures": "errors", "jobs.workers": "workers",
     "overview": "machines",
 }  # fmt: skip

@@ -107,7 +107,7 @@ IS_INSTALLED = (PACKAGE / "templates").is_dir()
 
 TEMPLATES = (PACKAGE if IS_INSTALLED else ROOT) / "templates"
 STATIC = (PACKAGE if IS_INSTALLED else ROOT) / "static"
-SAMPLES = PACKAGE / "examples" / "definitions" if IS_INSTALLED else ROOT / "examples"
+SAMPLES = PACKAGE / "demo" / "examples" / "definitions" if IS_INSTALLED else ROOT / "examples"
 
 
 def find_home() -> Path:

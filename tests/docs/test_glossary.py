@@ -25,7 +25,7 @@ pytestmark = pytest.mark.pure
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PACKAGES = ("machines", "dashboard")
-TEMPLATES = ("templates", "machines/templates", "machines/instances/bulks", "dashboard/examples/templates")
+TEMPLATES = ("templates", "machines/templates", "machines/instances/bulks", "dashboard/demo/examples/templates")
 
 PRIVATE = {
     r"\bveils?\b": "redaction",

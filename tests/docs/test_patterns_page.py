@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.examples.patterns import SECTIONS
+from dashboard.demo.examples.patterns import SECTIONS
 from machines import patterns
 from machines.conf.server import Server
 from machines.engine.errors import SignalboxError

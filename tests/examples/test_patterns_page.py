@@ -10,8 +10,8 @@ from django.apps import apps
 from django.test import modify_settings
 
 from dashboard import urls
-from dashboard.examples import views
-from dashboard.examples.patterns import SECTIONS
+from dashboard.demo.examples import views
+from dashboard.demo.examples.patterns import SECTIONS
 from dashboard.shared.navigation import list_navigation_links
 from tests.configuration import configure
 from tests.engine.dumps import keys_left
@@ -93,7 +93,7 @@ def test_without_redis_it_is_the_usual_outage(client, settings, address):
 def test_a_site_without_the_samples_has_no_such_page(user_of):
     user = user_of("supervisor")
     assert "patterns" in [place.name for place in list_navigation_links(user)]
-    with modify_settings(INSTALLED_APPS={"remove": ["dashboard.examples"]}):
+    with modify_settings(INSTALLED_APPS={"remove": ["dashboard.demo.examples"]}):
         addresses = runpy.run_path(urls.__file__)["urlpatterns"]
         assert "patterns" not in [place.name for place in list_navigation_links(user)]
     assert not [one for one in addresses if str(one.pattern) == "patterns/"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.examples import handlers
+from dashboard.demo.examples import handlers
 from machines.engine import errors
 from machines.worker.job import Job
 from machines.worker.registry import discover

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 LONGEST = 160
 TEMPLATES = sorted(
     path.relative_to(ROOT)
-    for folder in ("templates", "machines/templates", "dashboard/templates", "dashboard/examples/templates")
+    for folder in ("templates", "machines/templates", "dashboard/templates", "dashboard/demo/examples/templates")
     for path in (ROOT / folder).rglob("*.html")
 )
 

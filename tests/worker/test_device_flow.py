@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.examples import handlers
+from dashboard.demo.examples import handlers
 from machines.worker.job import Job
 from machines.worker.registry import discover
 from tests.configuration import configure

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from dashboard.demo import traffic
+from dashboard.demo.examples import handlers
 from dashboard.demo.traffic import REQUEST_MACHINE, NightShift, Requests, Traffic
-from dashboard.examples import handlers
 from machines.engine.definitions import outline
 from machines.engine.errors import SignalboxError
 from machines.worker.job import Job

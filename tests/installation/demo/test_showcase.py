@@ -8,8 +8,8 @@ import json
 import pytest
 
 from dashboard.demo import preparation, showcase, traffic
+from dashboard.demo.examples import handlers
 from dashboard.demo.traffic import Traffic
-from dashboard.examples import handlers
 from dashboard.site import home
 from machines.approvals import actions as approvals
 from machines.catalog.coverage import Collector

@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from dashboard.demo import traffic
+from dashboard.demo.examples.handlers import add_up, minutes_watched
 from dashboard.demo.traffic import Traffic, Viewing
-from dashboard.examples.handlers import add_up, minutes_watched
 from machines.catalog import builtin_machines
 from machines.mapreduce import MapReduce
 from machines.mapreduce.store import CHUNK, RUN

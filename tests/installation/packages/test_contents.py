@@ -16,7 +16,7 @@ from tests.installation.packages.conftest import build
 from tests.installation.processes import ROOT
 
 MOVED = {"templates/": "dashboard/templates/", "static/": "dashboard/static/"}
-SAMPLES = "dashboard/examples/definitions/"
+SAMPLES = "dashboard/demo/examples/definitions/"
 
 
 def list_files() -> list[str]:
@@ -40,7 +40,7 @@ def expected() -> set[str]:
         elif re.fullmatch(r"examples/(((drafts|rollouts|coverage)/)?\w+\.json|tests/\w+\.yaml)", name):
             found.add(SAMPLES + name.removeprefix("examples/"))
         elif name.startswith("examples/project_template/"):
-            found.add(f"dashboard/{name}")
+            found.add(f"dashboard/demo/{name}")
     return found
 
 

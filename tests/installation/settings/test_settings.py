@@ -153,8 +153,8 @@ def test_behind_tls_cookies_stay_on_tls(settings_with):
 
 
 def test_the_examples_can_be_left_out(settings_with):
-    assert "dashboard.examples" in settings_with()["INSTALLED_APPS"]
-    assert "dashboard.examples" not in settings_with(SIGNALBOX_EXAMPLES="0")["INSTALLED_APPS"]
+    assert "dashboard.demo.examples" in settings_with()["INSTALLED_APPS"]
+    assert "dashboard.demo.examples" not in settings_with(SIGNALBOX_EXAMPLES="0")["INSTALLED_APPS"]
 
 
 def test_a_server_that_runs_in_the_home_folder_is_found(settings_with, tmp_path):

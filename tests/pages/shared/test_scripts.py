@@ -9,11 +9,11 @@ from pathlib import Path
 from tests.cases import for_each
 
 ROOT = Path(__file__).parents[3]
-SERVED = (ROOT / "static", ROOT / "machines/static", ROOT / "dashboard/examples/static")  # all under one address
+SERVED = (ROOT / "static", ROOT / "machines/static")  # all under one address
 SCRIPTS = sorted(
     [*(ROOT / "static/signalbox/js").rglob("*.js"), *(path for at in SERVED[1:] for path in at.rglob("*.js"))]
 )
-TEMPLATES = sorted([*(ROOT / "templates").rglob("*.html"), *(ROOT / "dashboard/examples/templates").rglob("*.html")])
+TEMPLATES = sorted([*(ROOT / "templates").rglob("*.html"), *(ROOT / "dashboard/demo").rglob("*.html")])
 HTML_STRINGS = ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "createContextualFragment", "eval("]
 HTML_STRINGS += ["new Function", "setHTMLUnsafe", ".srcdoc", "javascript:"]
 EXPORT = re.compile(r"^export (?:async )?(?:function\*?|class|const|let) (\w+)", re.M)

@@ -9,10 +9,7 @@ from machines.conf.kinds import COLOURS
 from tests.cases import for_each
 
 ROOT = Path(__file__).parents[3]
-SHEETS = [
-    *sorted((ROOT / "static/signalbox/css").rglob("*.css")),
-    *sorted((ROOT / "dashboard/examples/static").rglob("*.css")),
-]
+SHEETS = sorted((ROOT / "static/signalbox/css").rglob("*.css"))
 FILES = {path.name: path.read_text(encoding="utf-8") for path in SHEETS}
 assert len(FILES) == len(SHEETS), "two sheets of one name"
 TOKENS = FILES.pop("tokens.css")
@@ -119,7 +116,7 @@ def test_digits_are_tabular_and_motion_can_be_switched_off():
 
 
 def test_no_rule_is_about_a_class_that_nothing_has():
-    folders = [ROOT / "templates", ROOT / "machines/templates/signalbox", ROOT / "dashboard/examples/templates"]
+    folders = [ROOT / "templates", ROOT / "machines/templates/signalbox", ROOT / "dashboard/demo/examples/templates"]
     written = "".join(path.read_text(encoding="utf-8") for at in folders for path in at.rglob("*.html"))
     scripts = [*(ROOT / "static/signalbox/js").rglob("*.js"), *(ROOT / "machines/static").rglob("*.js")]
     written += "".join(path.read_text(encoding="utf-8") for path in scripts)

@@ -8,7 +8,7 @@ from machines.conf import conf
 
 
 class ExamplesConfig(AppConfig):
-    name = "dashboard.examples"
+    name = "dashboard.demo.examples"
     label = "examples"
     verbose_name = "Sample machines"
     default_auto_field = "django.db.models.BigAutoField"
