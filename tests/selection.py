@@ -76,7 +76,7 @@ LONG = (
     "tests/security/fuzz/test_fuzz.py::test_nothing_breaks",
     "tests/worker/execution/test_process.py",
     "tests/browser/test_every_page.py::test_every_page",
-    "tests/installation/demo/test_demo.py",
+    "tests/demo/test_demo.py",
     "tests/engine/compiled/test_agreement.py",
     "tests/binding/test_kills.py",
 )

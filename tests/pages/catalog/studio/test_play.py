@@ -11,8 +11,8 @@ import pytest
 from machines.catalog import offload
 from machines.catalog.editing import runs
 from machines.engine import BadInput
+from tests.pages.catalog.studio.test_try import ORDER, RUN
 from tests.pages.reading import Element, fields, read
-from tests.pages.studio.test_try import ORDER, RUN
 
 PLAY = "/machines/order/edit/play/"
 TO = {"machine": "desk", "id": "'front'"}

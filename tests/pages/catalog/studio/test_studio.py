@@ -15,8 +15,8 @@ from machines.catalog.publishing import adopt
 from machines.engine.limits import MAX_DEFINITION, MAX_STATES, VIEWERS_DEFINITION
 from machines.models import AuditEntry, Draft
 from machines.versions import drafts as draft_service
+from tests.pages.catalog.versions.test_diff import FIRST, SECOND
 from tests.pages.reading import fields, read
-from tests.pages.versions.test_diff import FIRST, SECOND
 
 EDIT = "/machines/lamp/edit/"
 NEW = "/machines/new/"

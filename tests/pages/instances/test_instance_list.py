@@ -9,9 +9,8 @@ import pytest
 from dashboard.models import MOST, SavedView
 from dashboard.shared.search import instance_filter
 from machines.engine import Fire
+from tests.pages.catalog.test_machines import listed
 from tests.pages.reading import Element, fields, read
-
-from .test_machines import listed
 
 MACHINE = "/machines/parcel/"
 NOW = 1_700_000_000_000
