@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from django.urls import Resolver404
 
 from dashboard.site.mount_point import find_page, mount_path
-from machines.catalog import redaction
+from machines.audit import redaction
 from machines.engine import BadInput, SignalboxError
 from machines.instances.query_line import read_line, split_line
 from machines.people.permissions import allows, anywhere, scope_of

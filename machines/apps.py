@@ -31,15 +31,16 @@ class MachinesConfig(AppConfig):
         from django.db.models.signals import post_migrate
 
         from machines.alarms import routes  # noqa: F401  registers the system check
+        from machines.audit import redaction
+        from machines.catalog.queries import every_outline
         from machines.engine.errors import refusal_listeners
         from machines.integrations.attached import calls
         from machines.integrations.binding.checks import check_machines
         from machines.integrations.tasks import checks  # noqa: F401  registers the system check
-        from machines.people import account_audit, sign_in_times
+        from machines.people import account_audit, mirrors, sign_in_times
         from machines.people.roles import after_migrate
         from machines.worker import handler_checks  # noqa: F401  registers the system checks
 
-        from .catalog import mirrors
         from .schedules import declarations
         from .signals import send_refusal
 
@@ -48,6 +49,7 @@ class MachinesConfig(AppConfig):
         if send_refusal not in refusal_listeners:
             refusal_listeners.append(send_refusal)
         mirrors.register(calls)
+        redaction.register_outlines(every_outline)
         declarations.connect()
         register(Tags.models)(check_machines)
         post_migrate.connect(after_migrate, sender=self, dispatch_uid="machines.people.roles")

@@ -12,12 +12,12 @@ from redis.exceptions import RedisError
 
 from dashboard.shared.errors import problems
 from dashboard.shared.errors.statuses import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, TOO_LARGE, title_of
+from machines.catalog.errors import ApprovalNeeded, DraftChanged
 from machines.engine import Conflict, Refused, SignalboxError
 from machines.engine.connection.server_permissions import find_denial
 from machines.instances import sm_keys
 from machines.instances.bulks.store import OrderLost
 from machines.patterns import Changed
-from machines.people.errors import ApprovalNeeded, DraftChanged
 
 from .framework import authentication, idempotency
 from .framework.authentication import InAddress, NoCsrf, Unauthorized

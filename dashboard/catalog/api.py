@@ -11,8 +11,8 @@ from dashboard.api.framework.operation import Group, actor_of, charge, engine_of
 from dashboard.api.framework.schemas import Body, Items, Mistaken, Ms, Out, Why
 from dashboard.shared import version_view
 from dashboard.shared.rendering import answer_drawing
+from machines.audit.redaction import MASK
 from machines.catalog import offload, queries, submissions
-from machines.catalog.redaction import MASK
 from machines.catalog.submissions import FORMAT_NAMES
 from machines.engine import DefinitionError, Live
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION

@@ -32,8 +32,8 @@ from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.form_views import make_key
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.version_view import VersionView
+from machines.audit.redaction import MASK
 from machines.catalog.accepted_senders import line
-from machines.catalog.redaction import MASK
 from machines.engine import (
     Acceptance,
     IndexProgress,

@@ -28,8 +28,8 @@ from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import answer_drawing, answer_json, render_page
 from dashboard.shared.times import in_ms
+from machines.audit.redaction import MASK
 from machines.catalog.queries import count_missing
-from machines.catalog.redaction import MASK
 from machines.engine import BadInput, Instance, SignalboxError, errors, ids
 from machines.engine.definitions import Outline
 from machines.engine.definitions.reading.machine_settings import ACTOR, IDS
@@ -37,9 +37,10 @@ from machines.engine.limits import MAX_INSTANCE_ID
 from machines.instances import actions as instance_service
 from machines.instances import query_line
 from machines.instances.forms import PageForm
-from machines.instances.queries import find_archived, redactor_of
+from machines.instances.queries import find_archived
 from machines.integrations.attached import actions as mirrors
 from machines.people.actor import Actor
+from machines.people.redaction import redactor_of
 from machines.retention import figures
 
 from .diagram import count_errors, draw_machine

@@ -9,6 +9,7 @@ from dashboard.site import home
 from machines.approvals import actions as approvals
 from machines.approvals.models import Approval
 from machines.catalog import coverage
+from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.models import StoredCoverage
 from machines.catalog.publishing import prepare, write
 from machines.catalog.version_rules import MIGRATE
@@ -17,7 +18,6 @@ from machines.engine.errors import SignalboxError
 from machines.formats import load
 from machines.instances.bulks import actions as bulks
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded
 from machines.versions import plans, rollouts
 
 from .preparation import AUTHOR

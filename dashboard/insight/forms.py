@@ -9,7 +9,7 @@ from dashboard.audit.filter import TimeField
 from dashboard.shared.addresses import parse_number
 from dashboard.shared.times import in_ms
 from dashboard.shared.version_view import VersionView
-from machines.catalog.redaction import strict_redactor
+from machines.audit.redaction import strict_redactor
 from machines.engine.definitions import Outline, durations
 from machines.engine.definitions.reading.machine_settings import FACTS
 from machines.engine.limits import MAX_ACTOR

@@ -26,13 +26,13 @@ from dashboard.shared.search import instance_filter as seeking
 from dashboard.shared.search.instance_filter import InstanceFilter
 from dashboard.shared.times import format_iso
 from machines.catalog import builtin_machines
-from machines.catalog.mirrors import is_mirror
 from machines.engine import BadInput, Instance, Page, Tally
 from machines.engine.definitions import Outline
 from machines.engine.definitions.reading.machine_settings import FACTS
 from machines.instances import query_line
-from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
+from machines.people.mirrors import is_mirror
+from machines.people.redaction import redactor_of
 
 SIZE = 50  # instances on a page
 MAX_COUNTED = 5_000  # instances looked at for the figures of one page

@@ -14,8 +14,7 @@ from django.http import QueryDict
 from dashboard.shared.addresses import find_page_address
 from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.version_view import VersionView
-from machines.catalog.mirrors import MethodFailed, MethodRefused, row_methods
-from machines.catalog.redaction import Redactor
+from machines.audit.redaction import Redactor
 from machines.engine import (
     Because,
     Candidate,
@@ -31,9 +30,10 @@ from machines.engine import (
 from machines.engine.records import NOT_REPLICATED
 from machines.instances import actions as instances
 from machines.instances.forms import TypedForm
-from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.errors import GuessedTooOften
+from machines.people.mirrors import MethodFailed, MethodRefused, row_methods
+from machines.people.redaction import redactor_of
 from machines.people.transition_groups import Groups, is_allowed
 
 MAX_CONFLICT_STEPS = 20  # steps shown of what happened since the operator looked

@@ -22,14 +22,14 @@ from dashboard.shared.permissions import View, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.version_view import VersionView
+from machines.catalog import rules
+from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.queries import outline_of
 from machines.engine import Instance, Preview, Wait, errors
 from machines.instances import actions as instances
 from machines.mapreduce import actions as runs
 from machines.mapreduce.store import RUN
-from machines.people import rules
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded
 
 from . import presenters
 from .forms import FORMS, RepairForm

@@ -28,14 +28,14 @@ from dashboard.shared.version_view import (
     link_folds,
 )
 from machines.approvals import queries as approval_queries
-from machines.catalog.mirrors import row_methods
+from machines.catalog import rules
+from machines.catalog.errors import ApprovalNeeded
 from machines.engine import Inspection, Instance, Job, SignalboxError, Step, errors
 from machines.instances import actions as instances
 from machines.mapreduce import actions as runs
 from machines.mapreduce.store import RUN
-from machines.people import rules
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded
+from machines.people.mirrors import row_methods
 from machines.people.permissions import allows
 
 from . import presenters

@@ -13,7 +13,7 @@ from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import View, require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.catalog.redaction import strict_redactor
+from machines.audit.redaction import strict_redactor
 from machines.engine import Instance, Job, errors
 from machines.jobs import actions as jobs
 from machines.jobs import queries as job_queries

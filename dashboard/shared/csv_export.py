@@ -14,7 +14,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.text import get_valid_filename
 
 from machines.audit.entries import DONE, FAILED, record, source_of
-from machines.catalog.redaction import MASK, available_redactor
+from machines.audit.redaction import MASK, available_redactor
 
 from .concurrency_limits import another_turn
 

@@ -13,9 +13,9 @@ from django.urls import URLPattern, path
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from machines.approvals import actions as approvals
+from machines.catalog.errors import ApprovalNeeded
 from machines.engine.errors import LookupFailed, SignalboxError
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded
 
 from .addresses import find_page_address
 from .permissions import Action, View, require_audited

@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 from dashboard.site.mount_point import mount_path
 from machines.audit.entries import REFUSED, record, source_of
-from machines.catalog.redaction import Concealed
+from machines.audit.redaction import Concealed
 from machines.models import Draft, StoredPlan
 from machines.people.actor import Actor
 from machines.people.permissions import RIGHTS, Forbidden, allows, anywhere

@@ -21,7 +21,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.http import HttpRequest
 
-from machines.catalog.redaction import MASK, Redactor, strict_redactor
+from machines.audit.redaction import MASK, Redactor, strict_redactor
 from machines.connections import get_engine
 from machines.engine import (
     Acceptance,
@@ -44,11 +44,12 @@ from machines.engine.records import PartialList
 from machines.engine.simulation import SimulatedStep
 from machines.engine.verification.report import VerificationFinding
 from machines.instances import actions as instances
-from machines.instances.queries import conceal_terms, explain_all, redactor_of
+from machines.instances.queries import conceal_terms, explain_all
 from machines.instances.words import WordPage, find_words
 from machines.jobs import queries as job_queries
 from machines.people.actor import Actor
 from machines.people.permissions import among
+from machines.people.redaction import redactor_of
 from machines.versions import comparison
 
 P = ParamSpec("P")

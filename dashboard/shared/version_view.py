@@ -15,7 +15,6 @@ from django.utils.safestring import SafeString, mark_safe
 
 from machines import diagrams
 from machines.catalog import builtin_machines, offload
-from machines.catalog.mirrors import is_mirror, row_methods
 from machines.catalog.queries import get_version, list_unrecorded, make_version, outline_from
 from machines.diagrams import active, fold_id
 from machines.engine import Instance
@@ -24,6 +23,7 @@ from machines.engine.definitions.outline import is_match
 from machines.engine.definitions.reading.machine_settings import TRANSITION
 from machines.instances.forms import TypedForm
 from machines.models import Machine, MachineVersion
+from machines.people.mirrors import is_mirror, row_methods
 
 from .times import TimeFields
 

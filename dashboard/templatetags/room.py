@@ -33,8 +33,8 @@ from dashboard.shared.search import instance_filter
 from dashboard.shared.themes import theme_of
 from dashboard.site import command_lines
 from dashboard.site.mount_point import live_path
+from machines.audit.redaction import MASK
 from machines.audit.request_context import request_id
-from machines.catalog.redaction import MASK
 from machines.conf import conf
 from machines.diagrams import EventWords
 from machines.insight.statistics.ages import format_duration

@@ -9,9 +9,10 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 
 from machines.approvals import actions as approvals
+from machines.audit.redaction import strict_redactor
+from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.models import Machine, MachineVersion
 from machines.catalog.queries import find_version, get_version
-from machines.catalog.redaction import strict_redactor
 from machines.connections import get_engine
 from machines.diagrams import EventWords
 from machines.engine import (
@@ -30,9 +31,9 @@ from machines.engine import (
 )
 from machines.instances import actions as instances
 from machines.instances.event_forms import EventForm, fill_event_form, list_event_actions
-from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded, TooFast
+from machines.people.errors import TooFast
+from machines.people.redaction import redactor_of
 
 from .permissions import drawing, instance_url, instances_url, machine_of, may, moment, screen, write_log_entry
 

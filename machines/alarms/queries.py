@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from machines.approvals import queries as approval_queries
+from machines.audit.redaction import strict_redactor
 from machines.catalog.queries import outlines_of
-from machines.catalog.redaction import strict_redactor
 from machines.connections import get_engine
 from machines.engine import Survey
 from machines.engine.errors import EngineUnavailable, SignalboxError

@@ -15,8 +15,9 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
+from machines.audit import redaction
 from machines.audit.entries import AuditRecord, record
-from machines.catalog import redaction
+from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.models import Draft
 from machines.catalog.queries import every_outline, outline_of
 from machines.catalog.version_rules import MIGRATE, OPERATIONS, PUBLISH, find_rule, find_setting_terms
@@ -30,9 +31,9 @@ from machines.instances.actions import Call, perform
 from machines.instances.bulks import Bulk
 from machines.instances.bulks import actions as bulks
 from machines.instances.bulks.store import OrderLost
-from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded, Forbidden, NotApprover, NotOpen, OwnRequest
+from machines.people.errors import Forbidden, NotApprover, NotOpen, OwnRequest
+from machines.people.redaction import redactor_of
 from machines.versions import drafts, plans, rollouts
 
 from . import queries

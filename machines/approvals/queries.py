@@ -8,10 +8,10 @@ from django.utils import timezone
 
 from machines.conf.database import TIMES, PreparedQuery
 from machines.conf.encryption.ciphers import Unreadable
-from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 from machines.people.permissions import Scope, find_empty_groups
+from machines.people.redaction import redactor_of
 
 from .models import Approval, ApprovalVote
 

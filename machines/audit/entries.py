@@ -27,7 +27,7 @@ from django.contrib.messages.api import MessageFailure
 from django.db import Error
 from django.http import HttpRequest
 
-from machines.catalog import redaction
+from machines.audit import redaction
 from machines.engine import EngineFault, EngineUnavailable, Instance, SignalboxError
 
 from . import chain

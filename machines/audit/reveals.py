@@ -19,8 +19,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from machines.catalog import redaction
-from machines.catalog.redaction import Redactor
+from machines.audit import redaction
+from machines.audit.redaction import Redactor
 from machines.connections import get_engine
 from machines.engine import Explanation, Instance, Job, Preview, Refused, SignalboxError, Step
 

@@ -4,18 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict, Unpack
 
+from machines.audit import redaction
 from machines.audit.entries import AuditRecord
-from machines.catalog import redaction
-from machines.catalog.mirrors import MethodRefused, is_mirror, row_methods
+from machines.catalog import rules
+from machines.catalog.errors import ApprovalNeeded
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine, Explanation, Instance, NeedsApproval, Permit, Preview
 from machines.engine.definitions.outline import FIRE
 from machines.engine.instances.repairs import PREVIEWS
-from machines.people import limits, rules, transition_groups
+from machines.people import limits, transition_groups
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded, GuessedTooOften
+from machines.people.errors import GuessedTooOften
+from machines.people.mirrors import MethodRefused, is_mirror, row_methods
+from machines.people.redaction import redacting, redactor_of, show_to
 
-from .queries import counts, explain, find, get, history, inspect, redacting, redactor_of, show_to
+from . import guesses
+from .queries import counts, explain, find, get, history, inspect
 
 __all__ = [
     "REPAIRS",
@@ -152,7 +156,7 @@ def preview_event(
     rules.demand_open(machine)
     if is_mirror(machine) and (refusal := row_methods().find_refusals(machine, id, [event], actor.user).get(event)):
         raise MethodRefused(f"{event} cannot be called: {refusal}")
-    limits.spend_explanation(actor, machine, id, event, payload)
+    guesses.spend_explanation(actor, machine, id, event, payload)
     redactor = redactor_of(actor, machine)
     with redactor.raising():
         explanation = get_engine().explain(machine, id, event, payload)
@@ -168,8 +172,8 @@ def preview(actor: Actor, name: str, machine: str, id: str, **asked: Any) -> Pre
     actor.demand("operate", machine)
     rules.demand_open(machine)
     _refuse_repair_of_mirror(name, machine)
-    if name in limits.COMPUTING:
-        limits.spend_guess(actor, machine, id, action=name)
+    if name in guesses.COMPUTING:
+        guesses.spend_guess(actor, machine, id, action=name)
     redactor = redactor_of(actor, machine)
     with redactor.raising():
         return redactor.of(id).preview(get_engine().preview(machine, id, name, **asked))
@@ -211,11 +215,11 @@ def perform(actor: Actor, call: Call, *, second: str = "", shows: bool = True) -
 def _spend_guess(actor: Actor, call: Call, entry: AuditRecord) -> None:
     """Count a guess. The audit has what was asked. A refusal is written once, by ``limits``."""
     event = call.asked["event"] if call.name == "fire" else ""
-    if call.name not in ("fire", *limits.COMPUTING):
+    if call.name not in ("fire", *guesses.COMPUTING):
         return
     asked = {"payload": call.asked["payload"]} if event else {}
     try:
-        if limits.spend_guess(actor, call.machine, call.id, event, action=call.name, **asked):
+        if guesses.spend_guess(actor, call.machine, call.id, event, action=call.name, **asked):
             entry.note(**asked)
     except GuessedTooOften:
         entry.void()

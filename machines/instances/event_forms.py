@@ -8,11 +8,11 @@ from typing import Any
 from django.forms import BoundField
 
 from machines.catalog import builtin_machines
-from machines.catalog.mirrors import is_mirror, row_methods
 from machines.catalog.models import MachineVersion
 from machines.engine import Instance
 from machines.engine.definitions import EventOutline
 from machines.instances.forms import StepForm, TypedForm
+from machines.people.mirrors import is_mirror, row_methods
 
 
 class EventForm:

@@ -5,24 +5,19 @@ of one instance hands the same ``redactor`` to each: what is hidden in one answe
 it.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from machines.audit.reveals import RevealAudit, Viewer
-from machines.catalog import redaction
-from machines.catalog.redaction import Redactor
+from machines.audit import redaction
+from machines.audit.redaction import Redactor
 from machines.connections import get_engine
 from machines.engine import (
-    BadPayload,
     Explanation,
     Inspection,
     Instance,
     Page,
     Problem,
-    Refused,
-    SensitiveFields,
     SignalboxError,
     Step,
     UnknownInstance,
@@ -30,37 +25,11 @@ from machines.engine import (
 from machines.instances.archive import store
 from machines.instances.archive.sql import Page as ArchivePage
 from machines.instances.archive.store import get_archive
-from machines.people import limits
 from machines.people.actor import Actor
 from machines.people.permissions import among
+from machines.people.redaction import redactor_of
 
-
-def redactor_of(actor: Actor, machine: str, known: SensitiveFields | None = None) -> Redactor:
-    """Return what is hidden from them of this machine. What a person is shown of it in clear is noted for the audit.
-
-    ``known``: what is sensitive, where that was read already; else it costs a round trip.
-    """
-    reveal = actor.may("reveal", machine)
-    if reveal and actor.is_person:
-        return RevealAudit(Viewer(actor.user, actor.source), machine, hidden=None if known is None else known.names)
-    return redaction.redactor_if(reveal, machine, known)
-
-
-@contextmanager
-def redacting(actor: Actor, machine: str, *, strict: bool = False) -> Iterator[None]:
-    """Redact errors of the engine that leave the block, for this actor or, ``strict``, for everybody. What is sensitive
-    is asked for only where there is such an error."""
-    try:
-        yield
-    except (Refused, BadPayload):
-        redactor = redaction.strict_redactor(machine) if strict else redactor_of(actor, machine)
-        with redactor.raising():
-            raise
-
-
-def show_to(actor: Actor, instance: Instance) -> Instance:
-    """Return an instance of a machine they may see: masked, and without kin of machines out of their scope."""
-    return redactor_of(actor, instance.machine).instance(among(instance, actor.scope()))
+from . import guesses
 
 
 def get(actor: Actor, machine: str, id: str, *, redactor: Redactor | None = None) -> Instance:
@@ -99,7 +68,7 @@ def inspect(
     except UnknownInstance:
         kept, steps_kept = store.open_archived(machine, id)
         found = Inspection(kept, steps_kept[:steps], [], [], {}, get_engine().sensitive(machine))
-    explanations = limits.withhold(actor, machine, id, found.instance.revision, found.explanations)
+    explanations = guesses.withhold(actor, machine, id, found.instance.revision, found.explanations)
     redactor = redactor_of(actor, machine, found.sensitive)
     instance, inside = redactor.instance(among(found.instance, actor.scope())), redactor.of(id)
     seen = replace(
@@ -119,7 +88,7 @@ def explain_all(
     actor.demand("view", machine)
     explanation = get_engine().explain_all(machine, id, events)
     revisions = [one.revision for one in explanation.values() if isinstance(one, Explanation)]
-    explanation = limits.withhold(actor, machine, id, max(revisions, default=0), explanation)
+    explanation = guesses.withhold(actor, machine, id, max(revisions, default=0), explanation)
     return {name: _redact_explanation(redactor.of(id), one) for name, one in explanation.items()}
 
 
@@ -166,7 +135,7 @@ def explain(
 ) -> Explanation:
     """Return what firing it would do, and why. It asks for no right to fire."""
     actor.demand("view", machine)
-    limits.spend_explanation(actor, machine, id, event, payload)
+    guesses.spend_explanation(actor, machine, id, event, payload)
     redactor = (redactor or redactor_of(actor, machine)).of(id)
     redactor.learn(payload)
     return redactor.explanation(get_engine().explain(machine, id, event, payload))

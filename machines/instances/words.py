@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from django.db.models import Sum
 
-from machines.catalog import redaction
+from machines.audit import redaction
+from machines.audit.redaction import MASK, Redactor
 from machines.catalog.queries import outline_of
-from machines.catalog.redaction import MASK, Redactor
 from machines.connections import get_engine
 from machines.engine import EngineFault, EngineUnavailable, Instance, LookupFailed, Problem, UnknownMachine
 from machines.instances import queries

@@ -22,7 +22,7 @@ from typing import Any
 
 from django.db import transaction
 
-from machines.catalog import redaction
+from machines.audit import redaction
 from machines.connections import get_engine
 from machines.engine import arguments
 from machines.engine.errors import SignalboxError

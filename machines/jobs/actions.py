@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from machines.catalog import rules
 from machines.connections import get_engine
 from machines.engine import Engine, Job
-from machines.people import rules
 from machines.people.actor import Actor
 from machines.people.errors import NotMoved
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
-from machines.catalog.redaction import redactor_if
+from machines.audit.redaction import redactor_if
 from machines.connections import get_engine
 from machines.engine import Engine, EngineUnavailable, Pause
 from machines.engine.keys import Partition

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from machines.catalog.redaction import Redactor
+from machines.audit.redaction import Redactor
 from machines.connections import get_engine
 from machines.engine import EngineUnavailable, Job, JobBatch, LookupFailed
 from machines.engine.storage import Storage
-from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
+from machines.people.redaction import redactor_of
 from machines.worker.execution.output import read_output
 
 UNLISTED: dict[str, Any] = {"input": None, "data": {}, "unique": "", "group": "", "batch": "", "trace": "", "log": ()}

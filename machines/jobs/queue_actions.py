@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from machines.audit.entries import AuditRecord
+from machines.catalog import rules
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine, QueueStats
-from machines.people import rules
 from machines.people.actor import Actor
 
 Who = dict[str, Any]  # actor and reason, and the permit of what does the same as a repair

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from machines.catalog.redaction import MASK, strict_redactor
+from machines.audit.redaction import MASK, strict_redactor
 from machines.connections import get_engine
 from machines.engine import Job, UnknownMachine
 from machines.engine.keys import get_machine

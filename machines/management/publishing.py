@@ -15,13 +15,13 @@ from machines.approvals import actions as approvals
 from machines.approvals.models import Approval
 from machines.catalog import definition_files, sync
 from machines.catalog.definition_files import FOLDER, AppFile, name_path
+from machines.catalog.errors import ApprovalNeeded, DraftNeeded
 from machines.catalog.models import MachineVersion
+from machines.catalog.rules import prepare_change
 from machines.catalog.sync import NEWER, UNCHANGED, Comparison
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.errors import EngineUnavailable, SignalboxError
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded, DraftNeeded
-from machines.people.rules import prepare_change
 from machines.versions import drafts
 from machines.versions import publication as definitions
 from machines.worker.registry import discover

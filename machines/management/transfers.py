@@ -13,17 +13,17 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
+from machines.catalog import rules
 from machines.catalog.builtin_machines import NAMES as BUILT_IN
 from machines.catalog.builtin_machines import demand_unreserved
 from machines.catalog.publishing import adopt
+from machines.catalog.rules import prepare_change
 from machines.connections import get_engine
 from machines.engine.definitions import outline
 from machines.engine.transfer.exporting import Export
 from machines.engine.transfer.importing import Import
 from machines.engine.transfer.repartitioning import MAX_WAIT, Repartition
-from machines.people import rules
 from machines.people.actor import Actor
-from machines.people.rules import prepare_change
 from machines.retention.erasure import ErasureReport, erase, summarize
 
 GZIP = b"\x1f\x8b"

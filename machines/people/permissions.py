@@ -23,8 +23,8 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.utils.module_loading import import_string
 
-from machines.catalog.mirrors import is_mirror, is_mirror_without_model
 from machines.engine import Instance, SignalboxError
+from machines.people.mirrors import is_mirror, is_mirror_without_model
 
 from ..conf.database import PreparedQuery
 

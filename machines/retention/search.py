@@ -22,8 +22,8 @@ from django.apps import apps
 from django.conf import settings
 from django.db import connection, models
 
+from machines.audit.redaction import MASK, find_named
 from machines.catalog.models import Machine, MachineVersion
-from machines.catalog.redaction import MASK, find_named
 from machines.conf import conf
 from machines.conf.database import DocumentField
 from machines.engine import Engine

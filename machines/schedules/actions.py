@@ -3,9 +3,11 @@
 from typing import Any
 
 from machines.audit.entries import AuditRecord
+from machines.catalog import rules
 from machines.catalog.queries import every_outline
 from machines.connections import get_engine
-from machines.people import limits, rules, transition_groups
+from machines.instances import guesses
+from machines.people import transition_groups
 from machines.people.actor import Actor
 
 from . import AuthorLost, Finding, InvalidSchedule, Row, Schedule, Schedules, authors
@@ -29,7 +31,7 @@ def put(actor: Actor, document: object, *, reason: str = "") -> Row:
         _check_rules(actor, schedule)
         if schedule.does in EVENTS:
             what = schedule.what
-            limits.spend_guess(actor, schedule.machine, what.get("instance", ""), what["event"], action="schedule.put")
+            guesses.spend_guess(actor, schedule.machine, what.get("instance", ""), what["event"], action="schedule.put")
         row = _put(actor, document, reason)
     return mask(actor, row)
 

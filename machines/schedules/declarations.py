@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from machines.audit.redaction import find_named
 from machines.catalog import submissions
-from machines.catalog.redaction import find_named
 from machines.engine import Engine
 from machines.engine.definitions import CompiledDefinition, make_finding
 from machines.engine.definitions import Finding as DefinitionFinding

@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from machines.audit.redaction import without_values
 from machines.catalog import builtin_machines
-from machines.catalog.redaction import without_values
 from machines.connections import get_engine
 from machines.engine import Engine, errors, limits
 from machines.instances.bulks import Bulk

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from machines.connections import get_engine
 from machines.engine.records import PartialList
-from machines.instances.queries import demand_findable, redactor_of
+from machines.instances.queries import demand_findable
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
+from machines.people.redaction import redactor_of
 
 from . import (
     BackfillRefused,

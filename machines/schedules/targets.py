@@ -4,11 +4,11 @@ import difflib
 from collections.abc import Collection, Iterator
 
 from machines.catalog import builtin_machines
-from machines.catalog.mirrors import is_mirror
 from machines.engine import Engine, arguments, errors, limits
 from machines.engine.definitions import Outline, outline
 from machines.engine.definitions.outline import is_match
 from machines.engine.jobs.records import Enqueue, build_arguments
+from machines.people.mirrors import is_mirror
 
 from .document import Schedule
 from .errors import Finding

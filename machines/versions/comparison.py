@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from machines.audit.redaction import MASK, Redactor
 from machines.catalog.models import Draft
 from machines.catalog.queries import find_latest
-from machines.catalog.redaction import MASK, Redactor
 from machines.connections import get_engine
 from machines.engine import BadInput, DefinitionDiff, DefinitionError, MigrationPlan, Replay, SourcePlan
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.versions.records import DryRun, StepOutcome
-from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
+from machines.people.redaction import redactor_of
 
 from . import drafts
 

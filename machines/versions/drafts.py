@@ -16,16 +16,16 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from machines.catalog import offload, queries, submissions
+from machines.catalog.errors import DraftChanged, DraftClosed, DraftConflict
 from machines.catalog.models import Draft, MachineVersion
+from machines.catalog.rules import VersionChange, prepare_change
 from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission
 from machines.catalog.version_rules import PUBLISH, find_rule
 from machines.engine import BadInput, DefinitionError, SignalboxError, arguments
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.limits import MAX_DEFINITION, MAX_REASON
 from machines.people.actor import Actor
-from machines.people.errors import DraftChanged, DraftClosed, DraftConflict
 from machines.people.permissions import Forbidden
-from machines.people.rules import VersionChange, prepare_change
 
 from . import editors
 from . import publication as definitions

@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from machines.catalog.errors import NotMigrated, PlanInUse
 from machines.catalog.models import StoredPlan
 from machines.catalog.version_rules import MIGRATE, find_rule
 from machines.connections import get_engine
@@ -24,7 +25,6 @@ from machines.instances.bulks import actions as bulks
 from machines.instances.bulks.bulk import LIVE
 from machines.instances.bulks.store import OrderLost
 from machines.people.actor import Actor
-from machines.people.errors import NotMigrated, PlanInUse
 from machines.people.permissions import Forbidden
 
 from . import comparison, rollouts

@@ -5,11 +5,12 @@ from typing import Any
 
 from machines.audit.entries import AuditRecord
 from machines.catalog import accepted_senders, publishing
+from machines.catalog.errors import ApprovalNeeded, DraftNeeded, NotAccepted
 from machines.catalog.models import MachineVersion
+from machines.catalog.rules import VersionChange, lock_versions, prepare_change
 from machines.engine.definitions import CompiledDefinition
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded, DraftNeeded, Forbidden, NotAccepted
-from machines.people.rules import VersionChange, lock_versions, prepare_change
+from machines.people.errors import Forbidden
 
 
 def publish(  # noqa: PLR0913

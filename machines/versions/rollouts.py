@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Any, Required, TypedDict, Unpack
 
 from machines.audit.entries import AuditRecord
-from machines.catalog import publishing
+from machines.catalog import publishing, rules
+from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.models import Machine
 from machines.catalog.version_rules import (
     ACTIONS,
@@ -37,10 +38,9 @@ from machines.engine.definitions.approval_terms import merge_terms
 from machines.engine.errors import UnknownMachine
 from machines.engine.records import PartialList
 from machines.engine.versions.rollout.records import VersionChoice
-from machines.instances.queries import redacting, show_to
-from machines.people import limits, permissions, rules
+from machines.people import limits, permissions
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded
+from machines.people.redaction import redacting, show_to
 
 LEAST_EXPIRES = 5 * 60_000  # ms of a request to change a policy
 

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from machines.catalog.redaction import MASK, Redactor, strict_redactor
+from machines.audit.redaction import MASK, Redactor, strict_redactor
 from machines.conf import conf
 from machines.connections import get_engine
 from machines.engine import BadInput, EngineFault, LookupFailed

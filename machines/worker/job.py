@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from machines.catalog.redaction import MASK
+from machines.audit.redaction import MASK
 from machines.engine import Job as TakenJob
 from machines.engine import errors
 from machines.engine.instances.encryption import holds_ciphertext

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from machines.catalog.redaction import MASK, Redactor, without_values
+from machines.audit.redaction import MASK, Redactor, without_values
 from machines.engine import (
     BadPayload,
     Because,

@@ -7,11 +7,11 @@ from django.contrib.auth import get_user_model
 from django.urls import resolve
 
 from machines.approvals import actions as approvals
+from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.publishing import publish
 from machines.engine.errors import UnknownInstance
 from machines.models import Approval, AuditEntry
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded
 from tests.catalog.samples import example
 
 LIST = "/admin/machines/approval/"

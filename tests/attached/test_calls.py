@@ -8,7 +8,6 @@ from django.contrib.auth.models import Permission
 from django.db import transaction
 from django.urls import reverse
 
-from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.engine import BadInput, Conflict, UnknownInstance
 from machines.instances import actions as instances
 from machines.instances.bulks import Bulk, Order
@@ -17,6 +16,7 @@ from machines.integrations.attached import calls
 from machines.models import AuditEntry
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
+from machines.people.mirrors import MethodFailed, MethodRefused
 from machines.schedules import InvalidSchedule
 from machines.schedules import actions as schedules
 from machines.testing.job_runner import JobRunner

@@ -10,11 +10,11 @@ from transitions import Machine
 from transitions.extensions import HierarchicalMachine
 from viewflow import fsm
 
-from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.integrations.attached import NotAttachable, attach, registry
 from machines.integrations.attached.calls import call_method, find_refusals
 from machines.integrations.attached.definition import build_definition
 from machines.integrations.attached.reconcile import Reconcile
+from machines.people.mirrors import MethodFailed, MethodRefused
 
 
 @pytest.fixture

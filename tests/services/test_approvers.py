@@ -15,13 +15,14 @@ from django.utils import timezone
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
 from machines.catalog import publishing
+from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.version_rules import OPERATIONS, find_rule
 from machines.conf.kinds import Unfit
 from machines.conf.table import SETTINGS
 from machines.engine import BadInput
 from machines.engine.definitions.approval_terms import ApprovalTerms
 from machines.models import Approval, AuditEntry, Machine
-from machines.people.errors import ApprovalNeeded, NotApprover, NotOpen, OwnRequest
+from machines.people.errors import NotApprover, NotOpen, OwnRequest
 from machines.versions import rollouts
 from tests.configuration import configure
 

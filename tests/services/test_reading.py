@@ -6,8 +6,8 @@ import pytest
 from guardian.shortcuts import assign_perm
 
 from dashboard.api.framework import request_terms
+from machines.audit.redaction import MASK, Concealed
 from machines.catalog import publishing
-from machines.catalog.redaction import MASK, Concealed
 from machines.instances import actions as instances
 from machines.jobs import queries as job_queries
 from machines.jobs import queue_actions as queues

@@ -17,6 +17,7 @@ from django.urls import reverse
 
 from machines import catalog
 from machines.catalog import builtin_machines, publishing
+from machines.catalog.errors import SystemMachine
 from machines.engine import Engine
 from machines.instances import actions as instances
 from machines.instances.bulks import BULK, Bulk, Order
@@ -31,7 +32,6 @@ from machines.mapreduce.store import RUN
 from machines.models import AuditEntry, Machine
 from machines.people import tokens
 from machines.people.actor import Actor
-from machines.people.errors import SystemMachine
 from machines.people.permissions import RIGHTS
 from machines.schedules import InvalidSchedule
 from machines.schedules import actions as schedules

@@ -19,6 +19,7 @@ import dashboard.api.v1  # noqa: F401  its operations
 from dashboard.api.framework.operation import OPERATIONS as OPERATIONS_OF_API
 from machines.approvals import actions as approvals
 from machines.catalog import publishing
+from machines.catalog.errors import ApprovalNeeded, DraftNeeded
 from machines.catalog.version_rules import OPERATIONS, find_rule
 from machines.engine import Engine, VersionRefused
 from machines.instances.bulks import actions as bulks
@@ -26,7 +27,6 @@ from machines.instances.bulks.order import ACTIONS as BULKS
 from machines.management.commands.machine import Command
 from machines.models import Approval, AuditEntry, Machine
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded, DraftNeeded
 from machines.schedules.document import DOES
 from machines.versions import drafts, plans, rollouts
 from machines.versions import publication as definitions

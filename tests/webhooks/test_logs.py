@@ -6,7 +6,7 @@ import threading
 import pytest
 from django.db import OperationalError
 
-from machines.catalog.redaction import MASK
+from machines.audit.redaction import MASK
 from machines.models import Delivery, LogCursor, LogGap, Webhook
 from machines.patterns import log_group
 from machines.webhooks import fan_out, management

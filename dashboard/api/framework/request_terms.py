@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from dashboard.shared.list_pages import cut_page
 from dashboard.shared.redacted_engine import RedactedEngine
 from dashboard.shared.search import instance_filter
+from machines.audit.redaction import redactor_if
 from machines.catalog.queries import outline_of
-from machines.catalog.redaction import redactor_if
 from machines.engine import Instance, UnknownMachine
 from machines.models import Draft
 from machines.patterns import Session

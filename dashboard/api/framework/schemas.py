@@ -17,9 +17,9 @@ from dashboard.shared.times import in_ms
 from dashboard.site.mount_point import api_path
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
+from machines.catalog.errors import ApprovalNeeded
 from machines.models import Approval
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded
 
 
 class Strict(Parser):

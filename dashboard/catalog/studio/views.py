@@ -29,6 +29,7 @@ from machines.catalog import offload
 from machines.catalog.editing.changes import FIELDS
 from machines.catalog.editing.checking import WRITTEN, choose_folds
 from machines.catalog.editing.starters import list_starters
+from machines.catalog.errors import DraftChanged, DraftClosed
 from machines.catalog.queries import find_latest, get_version
 from machines.diagrams import DRAWING
 from machines.engine import BadInput, SignalboxError
@@ -39,7 +40,7 @@ from machines.insight.errors import BadLog
 from machines.instances.forms import PageForm
 from machines.models import Draft, MachineVersion
 from machines.people.actor import Actor
-from machines.people.errors import DraftChanged, DraftClosed, TooFast
+from machines.people.errors import TooFast
 from machines.versions import drafts, editors
 
 from . import checks

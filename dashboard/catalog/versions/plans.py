@@ -16,11 +16,11 @@ from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import find_of_machine, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
+from machines.catalog.errors import NotMigrated, PlanInUse
 from machines.engine import BadInput, Live, MigrationPlan, PlanError, VersionRefused
 from machines.instances.bulks.order import MAX_RATE, MAX_REASON
 from machines.models import StoredPlan
 from machines.people.actor import Actor
-from machines.people.errors import NotMigrated, PlanInUse
 from machines.people.permissions import allows
 from machines.versions import comparison
 from machines.versions import plans as services

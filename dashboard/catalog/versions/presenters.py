@@ -19,9 +19,9 @@ from dashboard.shared.permissions import find_of_machine
 from dashboard.shared.redacted_engine import RedactedEngine
 from dashboard.shared.version_view import Overlay, load_versions_of
 from machines import diagrams
+from machines.audit.redaction import MASK
 from machines.catalog import offload
 from machines.catalog.queries import get_version
-from machines.catalog.redaction import MASK
 from machines.catalog.version_rules import ACTIONS, read_policy
 from machines.engine import DefinitionDiff, Live, LookupFailed, VersionFigures
 from machines.engine.versions.records import OUTCOMES, DryRun, MigrationClass

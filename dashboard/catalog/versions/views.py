@@ -22,6 +22,7 @@ from dashboard.shared.rendering import answer_drawing, render_page
 from dashboard.shared.version_view import Overlay
 from machines.approvals import queries as approval_queries
 from machines.catalog import offload
+from machines.catalog.errors import ApprovalNeeded, DraftChanged, DraftClosed, DraftConflict
 from machines.catalog.queries import count_missing, read_current_row
 from machines.catalog.version_rules import ACTIONS, OPERATIONS
 from machines.engine import BadInput, DefinitionError, Replay
@@ -31,7 +32,6 @@ from machines.engine.versions.records import UNTOLD, StepOutcome
 from machines.instances.forms import PageForm
 from machines.models import Draft, StoredPlan
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded, DraftChanged, DraftClosed, DraftConflict
 from machines.people.permissions import allows
 from machines.versions import drafts, plans
 from machines.versions import rollouts as services

@@ -17,8 +17,8 @@ from machines.engine import Instance
 from machines.instances.bulks import Order, Row
 from machines.instances.bulks import actions as bulks
 from machines.instances.bulks.order import ACTIONS, MAX_RATE
-from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
+from machines.people.redaction import redactor_of
 
 group = Group("bulks", "One event or repair on all instances that match a filter.")
 BULK = "/bulks/{instance:id}"

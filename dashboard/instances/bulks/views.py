@@ -31,9 +31,9 @@ from machines.instances.bulks.bulk import LIVE
 from machines.instances.bulks.execution import OUTCOMES
 from machines.instances.bulks.order import MAX_REASON
 from machines.instances.bulks.selection import RESULTS
-from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.permissions import allows, demand
+from machines.people.redaction import redactor_of
 
 from .forms import NewBulk, RateForm, list_actions
 

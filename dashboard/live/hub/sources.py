@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 from dashboard.live.topics import REDACTED, Topic
+from machines.audit.redaction import Redactor
 from machines.audit.reveals import names_in
-from machines.catalog.redaction import Redactor
 from machines.engine.connection import replies
 from machines.engine.jobs.queue_operations import merge_stats
 from machines.engine.jobs.records import Job, QueueStats, WorkerInfo

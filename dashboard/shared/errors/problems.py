@@ -25,11 +25,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.site.mount_point import api_path
+from machines.audit import redaction
 from machines.audit.request_context import request_id
-from machines.catalog import redaction
 from machines.engine.errors import NARROWER, EngineUnavailable, SignalboxError, UnknownMachine
-from machines.instances.queries import redactor_of
 from machines.people import permissions as access
+from machines.people.redaction import redactor_of
 
 from .statuses import (
     BAD_REQUEST,

@@ -11,7 +11,7 @@ SB717 too many guesses at a hidden value  SB718 an identity provider confirmed n
 SB719 an identity provider does not answer
 """
 
-from machines.catalog.mirrors import MethodFailed, MethodRefused
+from machines.catalog import errors as of_catalog
 from machines.catalog.offload import AtOnce, NoHelper, Overrun
 from machines.catalog.publishing import Diverged
 from machines.conf.encryption.ciphers import SecretUnreadable
@@ -20,6 +20,7 @@ from machines.insight.errors import InsightOff, StoreUnavailable
 from machines.instances.bulks.errors import NotNow
 from machines.patterns.base import PatternError
 from machines.people import errors as people
+from machines.people.mirrors import MethodFailed, MethodRefused
 from machines.schedules import AuthorLost, DeclaredSchedule
 
 BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", "SB703", "SB704", "SB708", "SB710"
@@ -47,15 +48,15 @@ ANSWERS: dict[type[Exception], tuple[int | None, str]] = {
     AtOnce: (429, "Too many concurrent requests"),
     Overrun: (422, "Timeout"),
     NoHelper: (503, "Server busy"),
-    people.ApprovalNeeded: (409, "Approval needed"),
+    of_catalog.ApprovalNeeded: (409, "Approval needed"),
     people.NotOpen: (409, "Request already decided"),
     people.NotMoved: (409, "Job has moved"),
-    people.DraftConflict: (409, "Conflict: another version is current"),
-    people.DraftClosed: (409, "The draft is closed"),
-    people.DraftChanged: (409, "Conflict: the draft changed"),
-    people.SecondNeeded: (409, "Approval needed"),
-    people.PlanInUse: (409, "The plan is in use"),
-    people.NotMigrated: (409, "Nothing to move back"),
+    of_catalog.DraftConflict: (409, "Conflict: another version is current"),
+    of_catalog.DraftClosed: (409, "The draft is closed"),
+    of_catalog.DraftChanged: (409, "Conflict: the draft changed"),
+    of_catalog.SecondNeeded: (409, "Approval needed"),
+    of_catalog.PlanInUse: (409, "The plan is in use"),
+    of_catalog.NotMigrated: (409, "Nothing to move back"),
     NotNow: (409, "Not possible in this state"),
     Diverged: (409, "Database and Redis differ"),
     AuthorLost: (409, "The author lost the right"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from machines.catalog.redaction import Concealed
+from machines.audit.redaction import Concealed
 from machines.engine import BadInput
 from machines.engine.definitions import Outline, durations
 from machines.engine.definitions.reading.machine_settings import FACTS, IDS

@@ -13,15 +13,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from machines.audit.entries import AuditRecord
+from machines.audit.redaction import MASK
 from machines.audit.reveals import RevealAudit
+from machines.catalog import rules
+from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.queries import every_outline
-from machines.catalog.redaction import MASK
 from machines.connections import get_engine
 from machines.engine import Conflict, Instance, LookupFailed, Step
-from machines.instances.queries import demand_findable, redactor_of
-from machines.people import limits, rules, transition_groups
+from machines.instances import guesses
+from machines.instances.queries import demand_findable
+from machines.people import transition_groups
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded, Forbidden
+from machines.people.errors import Forbidden
+from machines.people.redaction import redactor_of
 
 from . import BULK, MIGRATE, Bulk, NotNow, Order, Row
 from .store import Note, OrderLost, Store
@@ -322,10 +326,10 @@ def _fire(entry: AuditRecord, bulk: Bulk, name: str, actor: Actor, **more: Any) 
 def _spend_guess(actor: Actor, order: Order, entry: AuditRecord) -> None:
     """Count the dry run, which explains the event for each instance, as one guess of all instances together."""
     event = order.event if order.action == "fire" else ""
-    if not event and order.action not in limits.COMPUTING:
+    if not event and order.action not in guesses.COMPUTING:
         return
     asked = {"payload": order.payload} if event else {}
-    if limits.spend_guess(actor, order.machine, "", event, action="bulk.start", **asked):
+    if guesses.spend_guess(actor, order.machine, "", event, action="bulk.start", **asked):
         entry.note(**asked)
 
 

@@ -9,8 +9,8 @@ another worker had begun. What the person who ordered it may do is decided in ea
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
-from machines.catalog.mirrors import is_mirror, row_methods
 from machines.engine import Engine, Fire, Permit, errors, limits
+from machines.people.mirrors import is_mirror, row_methods
 
 from . import migration
 from .order import MIGRATE, WORK, Order

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 from machines.catalog import builtin_machines
-from machines.catalog.mirrors import is_mirror
 from machines.conf.encryption.ciphers import SecretUnreadable, Unreadable, decrypt, encrypt, has_key, renew
 from machines.engine import Engine, MigrationPlan, Permit, arguments, limits
 from machines.engine.errors import BadInput
 from machines.engine.search.filters import SearchTerms
+from machines.people.mirrors import is_mirror
 from machines.people.transition_groups import Groups
 
 BULK = "bulk"

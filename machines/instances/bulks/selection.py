@@ -7,8 +7,7 @@ Results: ``taken``, ``refused``, ``gone``, and ``changed`` where only unchanged 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-from machines.catalog.mirrors import is_mirror, row_methods
-from machines.catalog.redaction import without_values
+from machines.audit.redaction import without_values
 from machines.engine import Engine, Explanation, Instance
 from machines.engine.errors import (
     BadInput,
@@ -22,6 +21,7 @@ from machines.engine.errors import (
 )
 from machines.engine.search.page_merge import find_pages
 from machines.people import transition_groups
+from machines.people.mirrors import is_mirror, row_methods
 
 from .order import BULK, IDS, Order
 from .store import PAGE, Item, Note, Store

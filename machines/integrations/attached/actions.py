@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from machines.catalog.mirrors import is_mirror
 from machines.engine import BadInput
 from machines.people.actor import Actor
+from machines.people.mirrors import is_mirror
 
 from ..binding.models import Reconciliation
 from .reconcile import KINDS, MEANINGS, Report

@@ -5,8 +5,8 @@ from typing import Any, TypeVar, overload
 
 from django.db import models
 
-from machines.catalog.mirrors import MIRROR
 from machines.engine import limits
+from machines.people.mirrors import MIRROR
 
 from . import recording, registry
 from .columns import NotAttachable, check_columns

@@ -15,11 +15,11 @@ from django.core.exceptions import FieldError
 from django.db import models, router, transaction
 from django.urls import NoReverseMatch, reverse
 
-from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.connections import get_engine
 from machines.engine import BadInput, Conflict, EngineUnavailable, Instance, UnknownInstance, errors
 from machines.engine.definitions import FieldOutline
 from machines.engine.records import Outcome
+from machines.people.mirrors import MethodFailed, MethodRefused
 
 from . import registry
 from .definition import find_transition

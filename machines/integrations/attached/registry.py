@@ -12,8 +12,8 @@ from typing import Any
 from django.db import models
 from django.utils import translation
 
-from machines.catalog import mirrors
 from machines.engine import limits
+from machines.people import mirrors
 
 from .columns import Row, read_row
 from .libraries import ANY, ANY_OTHER, DeclaredTransition, Library, group

@@ -23,16 +23,16 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
 from machines.approvals import actions as approvals
+from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.queries import find_version
 from machines.connections import get_engine
 from machines.diagrams import EventWords
 from machines.engine import BadPayload, EngineUnavailable, Instance, LookupFailed, SignalboxError
 from machines.instances import actions as instances
 from machines.instances.event_forms import EventAction, EventForm, fill_event_form, list_event_actions
-from machines.instances.queries import redactor_of
 from machines.people import permissions
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded
+from machines.people.redaction import redactor_of
 
 from . import fire, reading, registry
 from .errors import status_of

@@ -26,7 +26,8 @@ from django.utils import timezone
 
 from machines import signals
 from machines.approvals import actions as approvals
-from machines.catalog import redaction
+from machines.audit import redaction
+from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.queries import outline_of
 from machines.connections import get_engine
 from machines.engine import (
@@ -44,7 +45,7 @@ from machines.engine import (
 from machines.engine.limits import MAX_HISTORY
 from machines.instances import actions as instances
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded, TooFast
+from machines.people.errors import TooFast
 
 from . import following, registry, state_columns
 from .errors import ColumnGone

@@ -14,10 +14,10 @@ from django.db.models import Model
 from machines.connections import get_engine
 from machines.engine import BadPayload, Conflict, Instance, SimulatedStep, UnknownInstance, arguments, limits
 from machines.instances import actions as instances
-from machines.instances.queries import redacting
+from machines.instances.guesses import spend_explanation
 from machines.people import transition_groups
 from machines.people.actor import Actor
-from machines.people.limits import spend_explanation
+from machines.people.redaction import redacting
 
 from . import delivery, following, outbox, reading, state_columns
 from .errors import CreationWaits

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from machines.catalog import redaction
+from machines.audit import redaction
 from machines.catalog.queries import outline_of
 from machines.connections import get_engine
 from machines.engine import BadPayload, Conflict, Instance

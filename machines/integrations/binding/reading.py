@@ -25,10 +25,10 @@ from machines.engine import (
 from machines.engine.definitions import EventOutline
 from machines.engine.definitions.outline import is_match
 from machines.instances import actions as instances
+from machines.instances.guesses import withhold
 from machines.people import permissions, transition_groups
 from machines.people.actor import Actor
 from machines.people.errors import GuessedTooOften
-from machines.people.limits import withhold
 
 from . import delivery
 from .delivery import DOOR

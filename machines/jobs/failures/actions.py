@@ -17,10 +17,11 @@ from django.db import transaction
 from django.db.models import F
 
 from machines.audit.entries import AuditRecord
+from machines.catalog import rules
 from machines.connections import get_engine
 from machines.engine import BadInput, Miscounted
 from machines.engine.limits import MAX_REASON
-from machines.people import limits, rules
+from machines.people import limits
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 from machines.people.permissions import Scope

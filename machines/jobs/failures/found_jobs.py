@@ -5,12 +5,13 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
+from machines.catalog import rules
 from machines.engine import BadInput, Job, LookupFailed, Miscounted
 from machines.engine.limits import MAX_DELAY
 from machines.jobs import queue_actions
 from machines.jobs.actions import REPAIR
 from machines.jobs.search import JobTerms, find_jobs
-from machines.people import limits, rules
+from machines.people import limits
 from machines.people.actor import Actor
 
 from .actions import MAX_RATE, RATE, check_reason

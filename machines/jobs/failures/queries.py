@@ -24,10 +24,10 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from machines.engine import EngineUnavailable, Job, LookupFailed
-from machines.instances.queries import redactor_of
 from machines.jobs import queries as job_queries
 from machines.people.actor import Actor
 from machines.people.permissions import Forbidden, Scope
+from machines.people.redaction import redactor_of
 
 from .errors import UnknownFailureGroup
 from .models import FailedJob, FailureAction, FailureGroup, FailureHour, FailurePart

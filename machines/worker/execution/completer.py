@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
-from machines.catalog.redaction import MASK, Redactor
+from machines.audit.redaction import MASK, Redactor
 from machines.engine import Engine, arguments, errors, tracing
 from machines.engine.jobs.lifecycle import MAX_NOTE
 from machines.engine.storage import Storage

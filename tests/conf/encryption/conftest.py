@@ -10,10 +10,10 @@ from django.db import connection
 
 from machines.alarms import routes
 from machines.approvals import actions as approvals
+from machines.catalog.errors import ApprovalNeeded
 from machines.instances import actions as instances
 from machines.models import AlarmRoute, Approval, Webhook
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded
 from machines.webhooks import management
 from tests.pages.conftest import as_, user_of
 from tests.services.conftest import order

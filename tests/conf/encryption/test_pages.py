@@ -12,7 +12,7 @@ from dashboard.live.hub.reading import read_once
 from dashboard.live.topics import Topic
 from dashboard.models import SavedView
 from machines.audit import reveals
-from machines.catalog.redaction import MASK
+from machines.audit.redaction import MASK
 from machines.engine.connection import routing
 from machines.models import AuditEntry
 from machines.people.actor import Actor

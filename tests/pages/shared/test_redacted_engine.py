@@ -10,8 +10,8 @@ from django.contrib.auth.models import Permission
 from guardian.shortcuts import assign_perm
 
 from dashboard.shared.redacted_engine import RedactedEngine
+from machines.audit.redaction import MASK
 from machines.catalog.publishing import adopt
-from machines.catalog.redaction import MASK
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine
 from machines.people.actor import Actor

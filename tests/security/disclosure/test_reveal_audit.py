@@ -16,9 +16,10 @@ from django.urls import reverse
 
 from machines.approvals import actions as approvals
 from machines.audit import reveals as disclosures
+from machines.audit.redaction import MASK
 from machines.audit.reveals import EVERY, LISTED, Memory, Viewer, collect_reveals, note, write_entry
+from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.publishing import adopt
-from machines.catalog.redaction import MASK
 from machines.conf.encryption.field_codec import SecretKeyCodec
 from machines.engine import Engine
 from machines.instances import actions as instances
@@ -28,7 +29,6 @@ from machines.instances.bulks.store import Item, Note
 from machines.models import AuditEntry
 from machines.people import tokens
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded
 from machines.people.permissions import RIGHTS
 from tests.live.sockets import Socket, visitor
 from tests.pages.instances.test_sensitive import PIN, SECRETS, addresses, body, having, vault

@@ -6,8 +6,8 @@ import pytest
 from django.urls import reverse
 
 from dashboard.models import SavedView
+from machines.audit.redaction import Concealed
 from machines.catalog import publishing
-from machines.catalog.redaction import Concealed
 from machines.engine import Engine
 from machines.instances.bulks import Order
 from machines.instances.bulks import actions as bulks

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from machines.approvals import actions as approvals
 from machines.catalog import publishing
+from machines.catalog.errors import ApprovalNeeded
 from machines.engine import BadInput, Engine, Refused
 from machines.instances import actions as instances
 from machines.instances.bulks import Order
@@ -17,7 +18,6 @@ from machines.jobs import actions as jobs
 from machines.jobs import queue_actions as queues
 from machines.models import Approval, AuditEntry
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded
 from machines.worker.registry import discover
 from tests.engine.dumps import unchanged
 from tests.instances.bulks.builders import step, work_off

@@ -4,7 +4,7 @@
 local texts = {}
 
 local find, lower, sub = string.find, string.lower, string.sub
-local MIN_COPY = 4 -- characters of a hidden value whose copies are hidden, too (machines/catalog/redaction.py)
+local MIN_COPY = 4 -- characters of a hidden value whose copies are hidden, too (machines/audit/redaction.py)
 
 texts.FIELD = 'instance.text'
 

@@ -10,19 +10,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from machines.catalog import builtin_machines, version_rules
-from machines.catalog.queries import every_outline
-from machines.catalog.version_rules import Rule, RuleTerms
 from machines.connections import get_pattern
 from machines.engine import BadInput, NeedsApproval, Permit, VersionRefused
 from machines.engine.definitions import Outline
 from machines.engine.definitions.outline import covers_action
 from machines.engine.errors import UnknownMachine
 from machines.patterns.locks import Locks
+from machines.people import transition_groups
+from machines.people.actor import Actor
 
-from . import transition_groups
-from .actor import Actor
+from . import builtin_machines, version_rules
 from .errors import ApprovalNeeded, SecondNeeded, SystemMachine
+from .queries import every_outline
+from .version_rules import Rule, RuleTerms
 
 CHANGING = 60.0  # seconds for which one change of a machine's versions keeps others out
 
