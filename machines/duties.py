@@ -17,6 +17,7 @@ from machines.engine import Engine, Rollout
 from machines.insight.ingestion import InsightDuty
 from machines.insight.statistics import writing
 from machines.insight.statistics.recording import Sampler
+from machines.instances import plans
 from machines.integrations.attached.reconcile import ReconcileDuty
 from machines.integrations.binding.outbox import OutboxSender
 from machines.integrations.binding.projection import Projection
@@ -26,7 +27,6 @@ from machines.people import last_seen
 from machines.retention import duty
 from machines.retention.duty import RetentionDuty
 from machines.schedules.declarations import Declarations
-from machines.versions import plans
 from machines.webhooks.audit_stream import AuditStream
 from machines.webhooks.fan_out import FanOut, prune
 from machines.webhooks.sender import Sender

@@ -14,10 +14,10 @@ from dashboard.shared.rendering import answer_drawing
 from machines.audit.redaction import MASK
 from machines.catalog import offload, queries, submissions
 from machines.catalog.submissions import FORMAT_NAMES
+from machines.catalog.versions import publication as definitions
 from machines.engine import DefinitionError, Live
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from machines.models import Machine, MachineVersion
-from machines.versions import publication as definitions
 
 group = Group("machines", "Published machines, their versions and definitions.")
 MACHINE = "/machines/{name:machine}"

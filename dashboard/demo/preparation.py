@@ -19,6 +19,7 @@ from dashboard.site import home, stores
 from dashboard.site.environment import of_process
 from machines import mapreduce
 from machines.catalog.publishing import adopt_published, prepare, publish, restore
+from machines.catalog.versions import drafts as services
 from machines.conf import conf
 from machines.conf.project import check_migrations
 from machines.conf.server import Cluster, Server
@@ -28,7 +29,6 @@ from machines.formats import load
 from machines.models import Draft, MachineVersion
 from machines.people.actor import Actor
 from machines.schedules import Schedules
-from machines.versions import drafts as services
 from machines.worker.registry import discover
 
 from .processes import DemoFailed

@@ -13,12 +13,13 @@ from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.models import StoredCoverage
 from machines.catalog.publishing import prepare, write
 from machines.catalog.version_rules import MIGRATE
+from machines.catalog.versions import rollouts
 from machines.connections import get_engine
 from machines.engine.errors import SignalboxError
 from machines.formats import load
+from machines.instances import plans
 from machines.instances.bulks import actions as bulks
 from machines.people.actor import Actor
-from machines.versions import plans, rollouts
 
 from .preparation import AUTHOR
 from .processes import DemoFailed

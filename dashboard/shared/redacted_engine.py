@@ -22,6 +22,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from django.http import HttpRequest
 
 from machines.audit.redaction import MASK, Redactor, strict_redactor
+from machines.catalog.versions import comparison
 from machines.connections import get_engine
 from machines.engine import (
     Acceptance,
@@ -50,7 +51,6 @@ from machines.jobs import queries as job_queries
 from machines.people.actor import Actor
 from machines.people.permissions import among
 from machines.people.redaction import redactor_of
-from machines.versions import comparison
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -21,12 +21,14 @@ from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.models import Draft
 from machines.catalog.queries import every_outline, outline_of
 from machines.catalog.version_rules import MIGRATE, OPERATIONS, PUBLISH, find_rule, find_setting_terms
+from machines.catalog.versions import drafts, rollouts
 from machines.connections import get_engine
 from machines.engine import BadInput, Explanation, Preview, SignalboxError
 from machines.engine.definitions import Outline
 from machines.engine.definitions.approval_terms import ApprovalTerms, find_terms, merge_terms
 from machines.engine.definitions.outline import covers_action
 from machines.engine.limits import MAX_REASON
+from machines.instances import plans
 from machines.instances.actions import Call, perform
 from machines.instances.bulks import Bulk
 from machines.instances.bulks import actions as bulks
@@ -34,7 +36,6 @@ from machines.instances.bulks.store import OrderLost
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden, NotApprover, NotOpen, OwnRequest
 from machines.people.redaction import redactor_of
-from machines.versions import drafts, plans, rollouts
 
 from . import queries
 from .models import CUT_OFF, EXPIRED, LASTS, UNKNOWN, Approval

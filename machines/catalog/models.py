@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Machine(models.Model):
-    """Written by ``machines.catalog.publishing`` alone, its policy by ``machines.versions.rollouts``. What
+    """Written by ``machines.catalog.publishing`` alone, its policy by ``machines.catalog.versions.rollouts``. What
     instances do is in Redis, never here."""
 
     name = models.CharField(max_length=64, unique=True)
@@ -165,7 +165,7 @@ class StoredCoverage(models.Model):
 
 
 class Draft(models.Model):
-    """Written by ``machines.versions.drafts`` alone.
+    """Written by ``machines.catalog.versions.drafts`` alone.
 
     People are kept as text, as the audit keeps them. ``base``: the number of the version that was current when the
     draft was begun or rebased; NULL where there was no such machine. ``revision`` counts the writes.
@@ -211,7 +211,7 @@ class Draft(models.Model):
 
 
 class Editing(models.Model):
-    """Who has the editor of a machine open. Written by ``machines.versions.editors`` alone. ``draft``: the
+    """Who has the editor of a machine open. Written by ``machines.catalog.versions.editors`` alone. ``draft``: the
     number of the draft that they edit, NULL for one that is not kept yet; ``line`` and ``state``: of the cursor."""
 
     STATE = 100  # characters
@@ -233,7 +233,7 @@ class Editing(models.Model):
 
 
 class StoredPlan(models.Model):
-    """Written by ``machines.versions.plans`` alone. The plan itself never changes: another one is another row.
+    """Written by ``machines.instances.plans`` alone. The plan itself never changes: another one is another row.
 
     ``plan``: as ``MigrationPlan.as_dict()`` has it; ``plan_id``: its id, the digest of its content. ``dry_run``: the
     last one, at ``dry_run_at``; it may hold values of instances. ``bulk``: the id of the bulk action that moves the

@@ -63,7 +63,7 @@ def publish(
     definition: object | CompiledDefinition, *, user: AbstractBaseUser | None = None, notes: str = ""
 ) -> MachineVersion:
     """Check a definition, make it the machine's current version, record it; before it, those it brings along. The same
-    document is the same version. It asks nobody's right: ``machines.versions.publication`` does.
+    document is the same version. It asks nobody's right: ``machines.catalog.versions.publication`` does.
 
     Raises DefinitionError with every finding, Diverged, EngineUnavailable. Should SQL fail after Redis
     succeeded, calling again records what Redis has.

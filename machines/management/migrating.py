@@ -10,12 +10,12 @@ from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
 from machines.catalog.rules import prepare_change
 from machines.catalog.version_rules import MIGRATE
+from machines.catalog.versions import rollouts
 from machines.connections import get_engine
 from machines.engine import MigrationPlan
 from machines.engine.versions.migration import MOST_RATE
 from machines.engine.versions.records import REFUSED, UNTOLD, Divergence, DryRun, Replay, StepOutcome
 from machines.people.actor import Actor
-from machines.versions import rollouts
 
 SHOWN = 20  # refused instances that are listed
 

@@ -19,11 +19,11 @@ from machines.catalog.errors import ApprovalNeeded, DraftNeeded
 from machines.catalog.models import MachineVersion
 from machines.catalog.rules import prepare_change
 from machines.catalog.sync import NEWER, UNCHANGED, Comparison
+from machines.catalog.versions import drafts
+from machines.catalog.versions import publication as definitions
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.errors import EngineUnavailable, SignalboxError
 from machines.people.actor import Actor
-from machines.versions import drafts
-from machines.versions import publication as definitions
 from machines.worker.registry import discover
 
 

@@ -12,6 +12,7 @@ from django.core.management import call_command
 
 from machines.catalog import offload
 from machines.catalog.offload import TASKS, HelperResult
+from machines.catalog.versions import publication as definitions
 from machines.engine.definitions import (
     CompiledDefinition,
     check,
@@ -25,7 +26,6 @@ from machines.engine.definitions import (
 )
 from machines.models import MachineVersion
 from machines.people.actor import Actor
-from machines.versions import publication as definitions
 
 NEST: dict[str, Any] = {
     "id": "nest",

@@ -9,12 +9,12 @@ import yaml
 from django.contrib.auth.models import User
 
 from machines.catalog import publishing
+from machines.catalog.versions import drafts
+from machines.catalog.versions import publication as definitions
 from machines.engine import Engine
 from machines.formats import dump
 from machines.models import AuditEntry, Draft, Machine, MachineVersion
 from machines.people.actor import Actor
-from machines.versions import drafts
-from machines.versions import publication as definitions
 from tests.configuration import configure
 from tests.conftest import NOWHERE, remove
 

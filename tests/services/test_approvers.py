@@ -17,13 +17,13 @@ from machines.approvals import queries as approval_queries
 from machines.catalog import publishing
 from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.version_rules import OPERATIONS, find_rule
+from machines.catalog.versions import rollouts
 from machines.conf.kinds import Unfit
 from machines.conf.table import SETTINGS
 from machines.engine import BadInput
 from machines.engine.definitions.approval_terms import ApprovalTerms
 from machines.models import Approval, AuditEntry, Machine
 from machines.people.errors import NotApprover, NotOpen, OwnRequest
-from machines.versions import rollouts
 from tests.configuration import configure
 
 from .conftest import ORDER

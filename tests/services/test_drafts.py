@@ -13,12 +13,12 @@ from django.urls import reverse
 from machines.approvals import actions as approvals
 from machines.catalog import publishing
 from machines.catalog.errors import ApprovalNeeded, DraftChanged, DraftClosed, DraftConflict, DraftNeeded
+from machines.catalog.versions import drafts
+from machines.catalog.versions import publication as definitions
 from machines.engine import BadInput, DefinitionError
 from machines.models import AuditEntry, Draft, MachineVersion
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
-from machines.versions import drafts
-from machines.versions import publication as definitions
 from tests.configuration import configure
 
 from .conftest import ORDER

@@ -11,13 +11,14 @@ from machines.approvals import actions as approvals
 from machines.audit.redaction import MASK
 from machines.catalog import publishing
 from machines.catalog.errors import ApprovalNeeded, NotMigrated, PlanInUse
+from machines.catalog.versions import comparison, drafts
 from machines.engine import BadInput, Engine
 from machines.engine.errors import PlanError
+from machines.instances import plans
 from machines.instances.bulks import Bulk
 from machines.instances.bulks import actions as bulks
 from machines.models import AuditEntry, StoredPlan
 from machines.people.errors import Forbidden
-from machines.versions import comparison, drafts, plans
 from tests.configuration import configure
 from tests.instances.bulks.builders import work_off
 

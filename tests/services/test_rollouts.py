@@ -8,10 +8,10 @@ import pytest
 
 from machines.catalog import publishing
 from machines.catalog.errors import DraftConflict
+from machines.catalog.versions import drafts, rollouts
 from machines.engine import Engine, VersionRefused
 from machines.models import AuditEntry, Machine
 from machines.people.errors import Forbidden
-from machines.versions import drafts, rollouts
 
 from .conftest import ORDER
 

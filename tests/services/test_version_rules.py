@@ -21,15 +21,16 @@ from machines.approvals import actions as approvals
 from machines.catalog import publishing
 from machines.catalog.errors import ApprovalNeeded, DraftNeeded
 from machines.catalog.version_rules import OPERATIONS, find_rule
+from machines.catalog.versions import drafts, rollouts
+from machines.catalog.versions import publication as definitions
 from machines.engine import Engine, VersionRefused
+from machines.instances import plans
 from machines.instances.bulks import actions as bulks
 from machines.instances.bulks.order import ACTIONS as BULKS
 from machines.management.commands.machine import Command
 from machines.models import Approval, AuditEntry, Machine
 from machines.people.actor import Actor
 from machines.schedules.document import DOES
-from machines.versions import drafts, plans, rollouts
-from machines.versions import publication as definitions
 from machines.worker.registry import discover
 from tests.configuration import configure
 from tests.instances.bulks.builders import work_off

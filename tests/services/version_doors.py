@@ -17,11 +17,12 @@ from django.urls import reverse
 
 from machines.catalog import publishing
 from machines.catalog.version_rules import OPERATIONS
+from machines.catalog.versions import drafts
 from machines.engine import Engine
+from machines.instances import plans
 from machines.people import tokens
 from machines.people.actor import Actor
 from machines.people.permissions import RIGHTS
-from machines.versions import drafts, plans
 from tests.instances.bulks.builders import work_off
 
 WHY = "one person wants it"

@@ -31,6 +31,7 @@ from machines.catalog.editing.checking import WRITTEN, choose_folds
 from machines.catalog.editing.starters import list_starters
 from machines.catalog.errors import DraftChanged, DraftClosed
 from machines.catalog.queries import find_latest, get_version
+from machines.catalog.versions import drafts, editors
 from machines.diagrams import DRAWING
 from machines.engine import BadInput, SignalboxError
 from machines.engine.errors import UnknownMachine
@@ -41,7 +42,6 @@ from machines.instances.forms import PageForm
 from machines.models import Draft, MachineVersion
 from machines.people.actor import Actor
 from machines.people.errors import TooFast
-from machines.versions import drafts, editors
 
 from . import checks
 from .checks import read_format, refuse, refuse_error

@@ -15,10 +15,10 @@ from dashboard.catalog.api import FindingOut, Published
 from dashboard.instances.api import INSTANCE, InstanceOut
 from machines.catalog.submissions import FORMAT_NAMES
 from machines.catalog.version_rules import read_policy
+from machines.catalog.versions import drafts, rollouts
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from machines.engine.versions.rollout.records import Guard, Rollout, VersionFigures, VersionPin, Withdrawal
 from machines.models import Draft
-from machines.versions import drafts, rollouts
 
 rollouts_group = Group("rollouts", "Which version new instances get, and the figures of each version.")
 ROLLOUT = "/machines/{name:machine}/rollout"

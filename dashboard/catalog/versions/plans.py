@@ -17,13 +17,13 @@ from dashboard.shared.permissions import find_of_machine, require, require_audit
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.catalog.errors import NotMigrated, PlanInUse
+from machines.catalog.versions import comparison
 from machines.engine import BadInput, Live, MigrationPlan, PlanError, VersionRefused
+from machines.instances import plans as services
 from machines.instances.bulks.order import MAX_RATE, MAX_REASON
 from machines.models import StoredPlan
 from machines.people.actor import Actor
 from machines.people.permissions import allows
-from machines.versions import comparison
-from machines.versions import plans as services
 
 from . import presenters
 from .plan_form import Choices, PlanForm, list_fields, list_places, list_removed, list_states, read_choices

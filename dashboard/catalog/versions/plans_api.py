@@ -11,11 +11,12 @@ from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, charge
 from dashboard.api.framework.schemas import ApprovalOut, Body, Mistaken, Ms, Out, Page, Reason, Why
 from dashboard.catalog.api import FindingOut
+from machines.catalog.versions import comparison
 from machines.engine import Change, Instance, Replay
+from machines.instances import plans
 from machines.instances.bulks.order import MAX_RATE
 from machines.models import StoredPlan
 from machines.people.actor import Actor
-from machines.versions import comparison, plans
 
 group = Group("plans", "Comparing versions, and moving instances from one to another.")
 PLAN = "/plans/{int:plan}"

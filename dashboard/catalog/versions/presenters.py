@@ -23,12 +23,13 @@ from machines.audit.redaction import MASK
 from machines.catalog import offload
 from machines.catalog.queries import get_version
 from machines.catalog.version_rules import ACTIONS, read_policy
+from machines.catalog.versions import comparison, drafts, rollouts
 from machines.engine import DefinitionDiff, Live, LookupFailed, VersionFigures
 from machines.engine.versions.records import OUTCOMES, DryRun, MigrationClass
+from machines.instances import plans
 from machines.instances.bulks.store import OrderLost
 from machines.models import MachineVersion, StoredPlan
 from machines.people.actor import Actor
-from machines.versions import comparison, drafts, plans, rollouts
 
 from .plan_form import Choices, PlanForm
 

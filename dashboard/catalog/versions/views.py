@@ -25,16 +25,17 @@ from machines.catalog import offload
 from machines.catalog.errors import ApprovalNeeded, DraftChanged, DraftClosed, DraftConflict
 from machines.catalog.queries import count_missing, read_current_row
 from machines.catalog.version_rules import ACTIONS, OPERATIONS
+from machines.catalog.versions import drafts
+from machines.catalog.versions import rollouts as services
 from machines.engine import BadInput, DefinitionError, Replay
 from machines.engine.errors import VersionRefused
 from machines.engine.limits import MAX_REASON
 from machines.engine.versions.records import UNTOLD, StepOutcome
+from machines.instances import plans
 from machines.instances.forms import PageForm
 from machines.models import Draft, StoredPlan
 from machines.people.actor import Actor
 from machines.people.permissions import allows
-from machines.versions import drafts, plans
-from machines.versions import rollouts as services
 
 from . import presenters
 from .presenters import DRAFT, Side, list_versions, present_choice

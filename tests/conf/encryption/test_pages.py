@@ -13,10 +13,10 @@ from dashboard.live.topics import Topic
 from dashboard.models import SavedView
 from machines.audit import reveals
 from machines.audit.redaction import MASK
+from machines.catalog.versions import drafts
 from machines.engine.connection import routing
 from machines.models import AuditEntry
 from machines.people.actor import Actor
-from machines.versions import drafts
 from tests.pages.reading import fields, read
 
 from .conftest import dump_sql

@@ -13,12 +13,12 @@ from guardian.shortcuts import assign_perm
 
 from machines.catalog import publishing
 from machines.catalog.errors import NotAccepted
+from machines.catalog.versions import publication as definitions
 from machines.engine import Engine
 from machines.models import AuditEntry, Machine
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 from machines.people.permissions import RIGHTS
-from machines.versions import publication as definitions
 from tests.engine.builders import machine
 from tests.engine.messages.mailing import teller
 

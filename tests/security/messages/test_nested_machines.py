@@ -17,6 +17,7 @@ from guardian.shortcuts import assign_perm
 
 from machines.catalog import builtin_machines, publishing
 from machines.catalog.submissions import read
+from machines.catalog.versions import publication as definitions
 from machines.engine import DefinitionError, Engine
 from machines.engine.definitions import check
 from machines.engine.limits import MAX_EMBEDDED
@@ -25,7 +26,6 @@ from machines.people import tokens
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 from machines.people.permissions import RIGHTS
-from machines.versions import publication as definitions
 from tests.conftest import remove
 
 CHARGE = {"initial": "due", "states": {"due": {"on": {"pay": "paid"}}, "paid": {"type": "final"}}}

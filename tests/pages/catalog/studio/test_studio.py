@@ -12,9 +12,9 @@ from django.utils import timezone
 from machines.catalog import offload
 from machines.catalog.editing.starters import list_starters
 from machines.catalog.publishing import adopt
+from machines.catalog.versions import drafts as draft_service
 from machines.engine.limits import MAX_DEFINITION, MAX_STATES, VIEWERS_DEFINITION
 from machines.models import AuditEntry, Draft
-from machines.versions import drafts as draft_service
 from tests.pages.catalog.versions.test_diff import FIRST, SECOND
 from tests.pages.reading import fields, read
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 from machines.catalog.errors import NotMigrated, PlanInUse
 from machines.catalog.models import StoredPlan
 from machines.catalog.version_rules import MIGRATE, find_rule
+from machines.catalog.versions import comparison, rollouts
 from machines.connections import get_engine
 from machines.engine import BadInput, Instance, LookupFailed, MigrationPlan, arguments
 from machines.engine.limits import MAX_REASON
@@ -26,8 +27,6 @@ from machines.instances.bulks.bulk import LIVE
 from machines.instances.bulks.store import OrderLost
 from machines.people.actor import Actor
 from machines.people.permissions import Forbidden
-
-from . import comparison, rollouts
 
 AT_ONCE = 50_000  # instances of a dry run in one request; of more, workers make it as the preview of the bulk action
 KEPT_REFUSED = 1000  # refused instances that are stored with a dry run; their number is in its classes
