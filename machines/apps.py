@@ -32,6 +32,7 @@ class MachinesConfig(AppConfig):
 
         from machines.alarms import routes  # noqa: F401  registers the system check
         from machines.audit import redaction
+        from machines.catalog import definition_checks  # noqa: F401  registers the system checks
         from machines.catalog.queries import every_outline
         from machines.engine.errors import refusal_listeners
         from machines.integrations.attached import calls
@@ -39,7 +40,6 @@ class MachinesConfig(AppConfig):
         from machines.integrations.tasks import checks  # noqa: F401  registers the system check
         from machines.people import account_audit, mirrors, sign_in_times
         from machines.people.roles import after_migrate
-        from machines.worker import handler_checks  # noqa: F401  registers the system checks
 
         from .schedules import declarations
         from .signals import send_refusal

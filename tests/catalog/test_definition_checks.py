@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from machines.worker.handler_checks import check_definitions
+from machines.catalog.definition_checks import check_definitions
 from machines.worker.registry import discover, handlers
 
 from .repository import ORDER, Repository

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError
 
+from machines.catalog.definition_checks import TAG as DEFINITIONS_TAG
 from machines.conf import conf
 from machines.conf.database import keep_files_open
 from machines.conf.project import WORKER_TAG
@@ -17,7 +18,6 @@ from machines.signals import send_failure
 from machines.worker.command.command import add_arguments, list_arguments, read_names, read_options, run_worker
 from machines.worker.command.command_line import list_restart_command
 from machines.worker.duties.exclusive_duties import Duty, Scheduler
-from machines.worker.handler_checks import TAG as DEFINITIONS_TAG
 from machines.worker.options import Options
 from machines.worker.registry import HandlerError, discover
 from machines.worker.supervisor import Supervisor

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning, register
 
-from machines.catalog import definition_files
-from machines.catalog.definition_files import AppFile
+from . import definition_files
+from .definition_files import AppFile
 
 TAG = "statemachines"
 
@@ -48,7 +48,7 @@ def _duplicates(files: list[AppFile], labels: set[str] | None) -> list[CheckMess
 def _handlers(files: list[AppFile]) -> list[CheckMessage]:
     if not any(definition_files.has_jobs(one) for one in files):
         return []
-    from .registry import discover
+    from machines.worker.registry import discover
 
     try:
         known = list(discover())
