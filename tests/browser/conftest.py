@@ -137,7 +137,7 @@ def browser(chromium: Browser, site: str) -> Iterator[Callable[..., BrowserConte
 
 @pytest.fixture
 def as_(browser: Callable, user_of: Callable, site: str, settings) -> Callable[..., Page]:
-    """A page of a browser with the session of a new user of that role, at the first page after the login."""
+    """An empty page of a browser with the session of a new user of that role."""
 
     def logged_in(role: str, name: str = "", **options) -> Page:
         client = Client()
@@ -145,17 +145,14 @@ def as_(browser: Callable, user_of: Callable, site: str, settings) -> Callable[.
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
         context = browser(**options)
         context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": site}])
-        page = context.new_page()
-        page.goto("/")
-        expect(page.locator("[data-place=account]")).to_be_visible()
-        return page
+        return context.new_page()
 
     return logged_in
 
 
 @pytest.fixture
 def page(as_: Callable) -> Page:
-    """A page of an operator."""
+    """An empty page of an operator."""
     return as_("operator", "alice")
 
 

@@ -220,6 +220,7 @@ def test_the_focus_can_be_seen_wherever_it_is_also_in_forced_colours(as_, waitin
 def test_dark_is_dark_and_light_is_light(as_, waiting):
     def ground(theme: str) -> int:
         page = as_("viewer", f"viewer-{theme}", color_scheme=theme)
+        page.goto("/")
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
         return sum(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
 
@@ -228,6 +229,7 @@ def test_dark_is_dark_and_light_is_light(as_, waiting):
 
 def test_a_person_chooses_the_theme_and_charts_follow(as_, waiting):
     page = as_("viewer", color_scheme="light")
+    page.goto("/")
     colours = """() => [getComputedStyle(document.body).backgroundColor,
         getComputedStyle(document.body).getPropertyValue("--line-a").trim()]"""
     light = page.evaluate(colours)

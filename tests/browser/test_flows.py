@@ -24,6 +24,7 @@ def two_needed(engine, db) -> str:
 
 def test_what_is_wrong_is_found_understood_repaired_and_proved(as_, engine, waiting):
     page = as_("supervisor", "sue")
+    page.goto("/")
     keys_work(page)
     page.keyboard.press("/")
     page.keyboard.type(waiting.id)
@@ -64,6 +65,7 @@ def test_what_needs_two_is_asked_by_one_and_done_once_another_approves(as_, engi
     assert engine.get(two_needed, "ATV-9").state == "New"
 
     otto = as_("supervisor", "otto")
+    otto.goto("/")
     expect(otto.get_by_role("navigation", name="Main")).to_contain_text("1 waiting")
     keys_work(otto)
     otto.keyboard.type("ga")

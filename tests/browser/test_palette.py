@@ -59,6 +59,7 @@ def test_on_a_phone_the_search_icon_opens_it(as_, waiting):
 
 def test_without_script_the_icon_leads_to_the_search_page(as_, waiting):
     page = as_("operator", viewport={"width": 390, "height": 844}, java_script_enabled=False)
+    page.goto("/")
     page.get_by_role("link", name="Search", exact=True).click()
     expect(page.get_by_role("heading", name="Search")).to_be_visible()
 

@@ -73,10 +73,12 @@ DESK = {
 
 def test_formats_are_as_their_table_says(page: Page) -> None:
     tables = {name: rows for name, rows in FORMATS.items() if name != "moment"}
+    page.goto("/")
     assert page.evaluate(ALL, tables) == tables
 
 
 def test_patches_merge_as_their_table_says(page: Page) -> None:
+    page.goto("/")
     assert page.evaluate(MERGE, PATCHES) == PATCHES
 
 

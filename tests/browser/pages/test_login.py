@@ -31,6 +31,7 @@ def test_login_leads_back_to_where_one_wanted_to_go(browser, user_of, waiting):
 
 
 def test_who_logs_out_is_out(page):
+    page.goto("/")
     page.locator(".bar").get_by_text("More").click()
     with page.expect_navigation():
         page.get_by_role("button", name="Log out").click()

@@ -77,6 +77,7 @@ GREY = """() => [...document.querySelectorAll('.machines rect')].every((part) =>
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_states_without_trouble_are_neutral_and_a_legend_names_them(as_, engine, fleet, theme):
     page = as_("viewer", color_scheme=theme)
+    page.goto("/")
     legend = page.locator("tr[data-machine=door] .tip")
     expect(legend.get_by_text("Shut")).to_be_visible()
     bar = page.locator("tr[data-machine=door] .bar-of-states").bounding_box()
@@ -88,6 +89,7 @@ def test_states_without_trouble_are_neutral_and_a_legend_names_them(as_, engine,
 def test_no_panel_stands_alone_beside_a_blank(as_, engine, fleet, width):
     kill(engine)
     page = as_("supervisor", viewport={"width": width, "height": 900})
+    page.goto("/")
     last = page.locator(".sides > section").last.bounding_box()
     whole = page.locator(".sides").bounding_box()
     assert last["x"] + last["width"] == pytest.approx(whole["x"] + whole["width"], abs=1)
