@@ -34,10 +34,11 @@ test-all: ## all tests, the slow kinds too: ARGS="-m browser" for one kind
 fuzz: ## random input of a seed, until something gives way: ARGS="--kind expressions --count 50000 --seed 7"
 	@.ci/venv requirements-dev.txt && exec $(PY) -m tests.security.fuzz $(ARGS)
 
-check: lint types test-all engine-on-redis ## everything CI does: format, lint, types, Lua lint, tests
+check: lint types ## everything CI does: format, lint, types, Lua lint, tests
+	@$(MAKE) --no-print-directory --jobs 2 test-all engine-on-redis
 
 engine-on-redis: ## the engine's tests on the installed redis-server (Redis 7.0 on Debian) instead of Valkey
-	@.ci/on-redis $(PY) $(PARALLEL)
+	@.ci/on-redis $(PY) -n 2 --dist worksteal
 
 bench: ## how fast the engine is, as ratios to hand-written Redis code in the same run
 	@.ci/venv requirements-dev.txt && exec $(PY) -m benchmarks $(ARGS)

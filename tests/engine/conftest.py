@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -33,11 +34,14 @@ ENGINE_ONLY = ("process", "as_the_single_calls_say", "callers_make_one_step", "b
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the tests of the contract with ``Engine``, and once more with ``AsyncEngine``."""
+    """Run the tests of the contract with ``Engine``, and once more with ``AsyncEngine``: on Valkey alone,
+    since both send the same commands; the tests of ``aio`` run on each server."""
+    first = os.environ.get("SIGNALBOX_TEST_SERVER", "") in ("", "valkey")
+    engines = [THREADS, ASYNCIO] if first else [THREADS]
     module = metafunc.module.__name__.partition("tests.engine.")[2]
     alone = any(part in metafunc.function.__name__ for part in ENGINE_ONLY)
     if "engine" in metafunc.fixturenames and module in CONTRACT and not alone:
-        metafunc.parametrize("engine", [THREADS, ASYNCIO], indirect=True)
+        metafunc.parametrize("engine", engines, indirect=True)
 
 
 @pytest.fixture
