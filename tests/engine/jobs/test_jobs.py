@@ -23,6 +23,20 @@ def test_a_job_goes_from_ready_to_leased_to_gone(engine):
     assert places(engine) == {}
 
 
+def test_jobs_at_their_first_and_at_a_later_attempt_end_in_one_call(engine):
+    busy(engine, "x", "y z")
+    engine.fail(take(engine)[0], "no", now=NOW)
+    jobs = take(engine, count=9, now=NOW + 60_000)
+    assert {(job.instance, job.attempt, job.started, job.created) for job in jobs} == {
+        ("x", 2, NOW, NOW),
+        ("y z", 1, NOW + 60_000, NOW),
+    }
+    engine.complete_many([(job, None) for job in jobs], now=NOW + 60_010)
+    assert places(engine) == {}
+    kept = [engine.client.lindex(engine.keys.partition("errand").history(id), -1) for id in ("x", "y z")]
+    assert [entry.rpartition("\t")[2] for entry in kept] == ['0=[0,60000,10,2,"w"]', '0=[60000,0,10,1,"w"]']
+
+
 def test_the_first_in_is_the_first_out(engine):
     busy(engine, *"cab")
     assert [job.instance for job in take(engine, count=2) + take(engine, count=9)] == ["c", "a", "b"]

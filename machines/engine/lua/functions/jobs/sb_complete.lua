@@ -15,23 +15,24 @@
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue)), for each job
 local MAX_JOBS, LOOK, SLICES = 1000, 16, 2 -- jobs between two looks at the clock; time of a call
-local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'taken', 'group', 'batch', 'created', 'started', 'attempt',
-    'worker' }
+local FIELDS = { 'queue', 'token' }
 local NO_RESULT = {} -- never written
-local pcall_redis = redis.pcall
+local pcall_redis, match = redis.pcall, string.match
 
-local held = { place = 'leased' } -- the job that is completed, overwritten for each: a new table for each costs more
+-- The job that is completed, overwritten for each: a new table for each costs more.
+local held = { place = 'leased' }
 
--- Reads what a completion needs of a job that the token holds; nil and why when it does not.
+-- Reads what a completion needs of a job that the token holds; nil and why when it does not. A token begins with the attempt.
 local function read_held(root, job, token, batch)
     if batch and batch.ended[job] then return nil, 'gone' end
     local key = keys.job(root, job)
     local found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'unique', 'taken',
-        'group', 'batch', 'created', 'started', 'attempt', 'worker')
+        'group', 'batch', 'created', 'started', 'worker')
     if found.err or found[2] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
     held.key, held.queue, held.instance, held.invoke = key, found[1], found[3], found[4] or nil
     held.unique, held.group, held.batch = found[5] or nil, found[7] or nil, found[8] or nil
-    held.taken, held.created, held.started, held.attempt, held.worker = found[6], found[9], found[10], found[11], found[12]
+    held.taken, held.created, held.started, held.worker = found[6], found[9], found[10], found[11]
+    if held.token ~= token then held.token, held.attempt = token, match(token, '^%d+') end
     return held
 end
 
