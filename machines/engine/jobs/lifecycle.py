@@ -148,12 +148,12 @@ class LifecycleMethods(JobReadMethods):
         for number, partition in self._rotate_partitions(machine, partitions):
             types_of = partial(self._catalog.types, machine, partition.root)
             while number not in taken.emptied and (wanted := min(count - len(taken), MAX_TOGETHER)) > 0:
-                args = (queue, worker, wanted, *ends, os.urandom(6).hex(), "hears")
+                args = (queue, worker, wanted, *ends, os.urandom(6).hex(), "hears", "brief")
                 try:
                     reply = self._caller.call("sb_take", partition.root, *args)
                     if reply[0] != Status.OK:
                         raise BadInput(str(reply[1]))
-                    found = reading.read_taken_jobs(machine, partition.root, worker, reply, types_of)
+                    found = reading.read_taken_jobs(machine, partition.root, queue, worker, reply, types_of)
                 except SignalboxError as error:
                     failed = error  # jobs that are leased already must reach the worker
                     break

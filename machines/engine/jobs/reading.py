@@ -139,7 +139,7 @@ class JobBeingBuilt(LazyRecord):
 
 
 def read_taken_jobs(
-    machine: str, root: str, worker: str, reply: Sequence[Any], types_of: Callable[[str], FieldTypes]
+    machine: str, root: str, queue: str, worker: str, reply: Sequence[Any], types_of: Callable[[str], FieldTypes]
 ) -> list[Job]:
     """Build the jobs that ``sb_take`` returned. ``types_of`` returns the field types of a definition."""
     now, types, found = int(reply[2]), dict[str, FieldTypes](), []
@@ -150,8 +150,18 @@ def read_taken_jobs(
             types[definition] = types_of(definition)
         job: Any = JobBeingBuilt()
         job.id, job.machine, job.root, job.token = id, machine, root, token
-        pairs = iter(flat)
-        row = dict(zip(pairs, pairs, strict=True))
+        if isinstance(flat, str):  # of a plain job
+            created, src, invoke, instance = flat.split(" ", 3)
+            row: dict[str, Any] = {
+                "queue": queue,
+                "src": src,
+                "created": created,
+                "instance": instance,
+                "invoke": invoke,
+            }
+        else:
+            pairs = iter(flat)
+            row = dict(zip(pairs, pairs, strict=True))
         job.queue, job.src, job.instance = row["queue"], row["src"], row.get("instance", "")
         job.attempt = 1 if token[:2] == "1-" else int(token.partition("-")[0])
         job.timeout = int(row["timeout"]) if "timeout" in row else 0

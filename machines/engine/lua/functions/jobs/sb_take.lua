@@ -4,11 +4,12 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = that of each job) · 5 now (ms, or '') · 6 nonce,
 --          mixed into the tokens · 7 'hears' from a caller that hears the channel <root>:bells and does not wait on the list
---          <root>:q:<queue>:bell
+--          <root>:q:<queue>:bell · 8 'brief' for plain jobs of an instance as a text in place of the list
 -- Returns: {OK, hint, now, job, {field, value, ... of the job as they were before}, token (it begins with the attempt), ms
 --          the lease ends, definition of its instance, that instance's data (JSON), job, ...}; the last two are '' for a job
---          without an instance. The hint says why there are fewer than `count`: '' there are no more, 'more' some ms were
---          over (with 'hears'), 'paused', 'busy' (as many are leased as may be) or the ms until the rate allows one more ·
+--          without an instance. The text of a plain job: when it was created, its src, invoke and instance, between spaces.
+--          The hint says why there are fewer than `count`: '' there are no more, 'more' some ms were over (with 'hears'),
+--          'paused', 'busy' (as many are leased as may be) or the ms until the rate allows one more ·
 --          {BADARG, why}
 -- Notifies: <root>:pulse when anything was taken
 -- Cost:    O(count * log(queue))
@@ -110,6 +111,9 @@ local function lease_popped(root, queue, popped, taking)
             if lease_end < first then first = lease_end end
             local def, data = '', ''
             if instance then def, data = instances.encode_data(root, instance) end
+            if taking.brief and instance and not row then
+                flat = ready .. ' ' .. flat[4] .. ' ' .. flat[12] .. ' ' .. instance
+            end
             reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = job, flat, token, lease_end
             reply[at + 5], reply[at + 6] = def, data
             at = at + 6
@@ -148,7 +152,7 @@ return function(KEYS, ARGV)
     local root, queue, worker, count = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
     check_arguments(queue, worker, ARGV[3], ARGV[4] or '')
     local taking = { worker = worker, lease = tonumber(ARGV[4] or ''), nonce = ARGV[6] or '',
-        is_over = ARGV[7] == 'hears' and time_limit.start(SLICES) }
+        brief = ARGV[8] == 'brief', is_over = ARGV[7] == 'hears' and time_limit.start(SLICES) }
     local now, clock = arguments.need_now(ARGV[5])
     taking.now, taking.stamp = now, json.number(now)
     if taking.nonce == '' then
