@@ -275,7 +275,7 @@ DRAWING = r"^Rooms of `{app}`.*\n\n((?: +\d.*\n)+)"
 NO_ROOMS = {"static", "templates", "templatetags", "migrations", "management"}
 ROOM_OF = {"connections": "conf"}
 """Module of the app that other code imports by this name -> the room that it belongs to."""
-LARGEST = {"machines": (21, 9), "dashboard": (20, 9)}
+LARGEST = {"machines": (20, 9), "dashboard": (20, 9)}
 """App -> how many rooms and floors it has at most."""
 
 
@@ -300,7 +300,7 @@ def test_rooms_import_only_those_on_lower_floors_of_the_drawing(imports: list[Im
 REGISTERED = "machines.integrations"
 GATHER = {
     "machines", "machines.apps", "machines.duties", "machines.fields", "machines.handlers", "machines.models",
-    "machines.signals", "machines.tasks", "machines.admin.records", "machines.management.reconciliation",
+    "machines.signals", "machines.tasks", "machines.admin", "machines.management.reconciliation",
     "machines.templatetags.signalbox", "machines.testing.django_binding", "dashboard.catalog.presenters",
     "dashboard.catalog.views",
 }  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import Permission
 
-from machines.admin.permissions import instance_url
 from machines.audit.entries import record
+from machines.catalog.admin import instance_url
 from machines.models import AuditEntry, Machine
 
 from .conftest import ID

@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 
-from machines.admin.permissions import instance_url
+from machines.catalog.admin import instance_url
 from machines.catalog.publishing import publish
 from machines.models import AuditEntry, Machine
 from tests.configuration import configure

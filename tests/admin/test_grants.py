@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from guardian.shortcuts import assign_perm
 
-from machines.admin.permissions import instance_url, instances_url
+from machines.catalog.admin import instance_url, instances_url
 from machines.catalog.publishing import publish
 from machines.models import AuditEntry, Machine
 from machines.people.permissions import rights_of

@@ -7,7 +7,7 @@ import re
 import pytest
 from django.http import HttpResponse
 
-from machines.admin.permissions import instance_url, instances_url
+from machines.catalog.admin import instance_url, instances_url
 from machines.catalog.publishing import publish
 from machines.engine import Engine
 from machines.models import Machine

@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 from django.utils.html import escape
 
-from machines.admin.permissions import instance_url, instances_url
+from machines.catalog.admin import instance_url, instances_url
 from machines.catalog.publishing import adopt_published, publish
 from machines.models import Machine
 from tests.catalog.samples import door, example

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from machines.admin.permissions import instance_url, instances_url
+from machines.catalog.admin import instance_url, instances_url
 from machines.models import Machine
 
 from .conftest import ID

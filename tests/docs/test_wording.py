@@ -63,7 +63,7 @@ WORDING = {
 }
 RULES = {re.compile(rf"(?<![\w-]){phrase}", re.IGNORECASE): word for phrase, word in WORDING.items()}
 SCRIPTS = ROOT / "static" / "signalbox" / "js"
-PYTHON = ("dashboard", "machines/admin", "machines/instances/bulks", "machines/people")
+PYTHON = ("dashboard", "machines/instances", "machines/people")
 READ = r"(?:title|aria-label|placeholder|alt|value|data-label|data-empty)"  # attributes that a person reads
 
 

@@ -13,7 +13,7 @@ groups of transitions, approvals, rate limits and the audit are the same.
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -32,10 +32,12 @@ from machines.instances import actions as instances
 from machines.instances.event_forms import EventAction, EventForm, fill_event_form, list_event_actions
 from machines.people import permissions
 from machines.people.actor import Actor
+from machines.people.admin import ReadOnly
 from machines.people.redaction import redactor_of
 
 from . import fire, reading, registry
 from .errors import status_of
+from .models import OutboxEntry
 
 STEPS = 25  # of the history
 FOLDER = "admin/machines/bound"
@@ -203,3 +205,20 @@ def _list_event_actions(field: Any, instance: Instance, user: Any, submitted: Ev
     names = {event.name for event in reading.available(field, instance.id, user)}
     found = list_event_actions(find_version(instance), instance, submitted)
     return [action for action in found if action.event.name in names or action.submitted]
+
+
+@admin.register(OutboxEntry)
+class OutboxEntryAdmin(ReadOnly, admin.ModelAdmin):
+    machine_field = "machine"
+    list_display = ["made_at", "kind", "event", "machine", "instance", "state", "outcome", "tries", "actor"]
+    list_filter = ["state", "kind", "outcome"]
+    search_fields = ["machine__exact", "instance__exact", "event__exact", "actor__exact"]
+    search_help_text = "exact machine, instance, event or actor"
+    list_per_page = 50
+    ordering = ["-pk"]
+    fields = [
+        "made_at", "kind", "event", "field", "machine", "instance", "actor", "reason", "expect", "state", "outcome",
+        "message", "revision", "tries", "tried_at", "due", "ended_at",
+    ]  # fmt: skip
+    readonly_fields = fields
+    actions = None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from machines.admin.permissions import instance_url
+from machines.catalog.admin import instance_url
 from machines.catalog.publishing import publish as record
 from machines.engine import BadInput, DefinitionError, Engine, Fire, Refused
 from machines.engine import limits as names

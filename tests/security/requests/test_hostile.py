@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.api.framework.operation import OPERATIONS
 from dashboard.site.log_format import Line
-from machines.admin.permissions import instance_url, instances_url
+from machines.catalog.admin import instance_url, instances_url
 from machines.catalog.publishing import adopt
 from machines.models import AuditEntry
 from tests.cases import for_each

@@ -1,11 +1,10 @@
-"""Permissions in the admin, and the forms that grant permissions on one machine.
+"""Versions of machines in the admin, and what its pages of a machine share.
 
-Rights on one machine, given and taken back on the machine's own page of the admin.
-
-Who may change users there may make anything of them, so that is the permission it takes; for groups likewise. The
-audit says who gave what to whom.
+Rights on one machine are given and taken back on the machine's own page of the admin. Who may change users there may
+make anything of them, so that is the permission it takes; for groups likewise. The audit says who gave what to whom.
 """
 
+import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -17,20 +16,19 @@ from django.contrib.auth import get_permission_codename
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import ForeignKey, QuerySet
 from django.forms import ModelChoiceField
-from django.forms.widgets import Script
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from machines import diagrams
 from machines.audit.entries import storable
-from machines.catalog.models import Machine, MachineVersion
 from machines.people import permissions
+from machines.people.admin import SCRIPTS, STYLES, ReadOnly, may
 from machines.people.models import MachineGroupGrant, MachineUserGrant
 
-STYLES = ["signalbox/admin/diagram.css", "signalbox/admin/admin.css"]
-SCRIPTS = [Script("signalbox/admin/frame.js", type="module")]
+from .models import Machine, MachineVersion
 
 
 def screen(
@@ -82,12 +80,6 @@ def write_log_entry(request: HttpRequest, machine: Machine, what: str, about: st
     )
 
 
-def may(request: HttpRequest, right: str, machine: str = "") -> bool:
-    """Tell whether the user holds a right. ``right`` as ``machines.people.permissions`` names it; of all machines where
-    none is named."""
-    return permissions.allows(request.user, right, machine)
-
-
 def machine_of(request: HttpRequest, pk: int) -> Machine:
     """Return the machine with this number. One that may not be seen is forbidden, whether or not there is one: the
     refusal does not name it."""
@@ -97,33 +89,6 @@ def machine_of(request: HttpRequest, pk: int) -> Machine:
     if found is None:
         raise Http404(f"machine {pk} not found")
     return found
-
-
-class ReadOnly:
-    """For a ModelAdmin: seen with ``view``, never added, changed or deleted by the admin's own forms.
-
-    ``machine_field`` leads from a row to the name of its machine: a list holds no others than those that may be seen,
-    and a row that may not be is one that is not there. It is empty for rows that are of no one machine.
-    """
-
-    machine_field = "name"
-    show_full_result_count = False
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        found, scope = super().get_queryset(request), permissions.scope_of(request.user)  # type: ignore[misc]
-        everything = scope.all or not self.machine_field
-        return found if everything else found.filter(**{f"{self.machine_field}__in": scope.names})
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return permissions.anywhere(request.user, "view")
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    has_add_permission = has_delete_permission = has_change_permission
 
 
 class Grants(admin.TabularInline):
@@ -180,3 +145,44 @@ class GroupGrants(Grants):
 
 def may_grant(request: HttpRequest) -> bool:
     return any(request.user.has_perm(grants.holder_permission()) for grants in (UserGrants, GroupGrants))
+
+
+@admin.register(MachineVersion)
+class MachineVersionAdmin(ReadOnly, admin.ModelAdmin):
+    machine_field = "machine__name"
+    list_display = ["machine", "number", "is_current", "digest", "published_at", "published_by", "notes"]
+    list_display_links = ["machine", "number"]
+    list_filter = [("machine", admin.RelatedOnlyFieldListFilter)]
+    list_select_related = ["machine", "published_by"]
+    fieldsets = [
+        (None, {"fields": ["machine", "number", "is_current", "published_at", "published_by", "digest", "notes"]}),
+        ("Diagram", {"fields": ["diagram"], "classes": ["sb-bare"]}),
+        ("Definition", {"fields": ["document"], "classes": ["sb-bare"]}),
+    ]
+    readonly_fields = ["is_current", "diagram", "document"]
+
+    class Media:
+        css = {"all": STYLES}
+        js = SCRIPTS
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MachineVersion]:
+        """Defer documents and drawings, which the list does not show."""
+        found = super().get_queryset(request)
+        listing = request.resolver_match is not None and request.resolver_match.url_name.endswith("_changelist")
+        return found.defer("definition", "drawing") if listing else found
+
+    @admin.display(boolean=True, description="current")
+    def is_current(self, version: MachineVersion) -> bool:
+        return version.number == version.machine.current
+
+    @admin.display(description="diagram")
+    def diagram(self, version: MachineVersion) -> SafeString:
+        return format_html(
+            '<div class="sb-frame" tabindex="0" role="region" aria-label="Diagram, scrollable">{}</div>',
+            drawing(version),
+        )
+
+    @admin.display(description="definition")
+    def document(self, version: MachineVersion) -> SafeString:
+        text = json.dumps(version.definition, indent=2, ensure_ascii=False)
+        return format_html('<pre class="sb-document">{}</pre>', text)

@@ -1,17 +1,32 @@
-"""Instances in the admin: those of a machine, by state, oldest first, or one by its id; and one instance, with its
-events."""
+"""Machines in the admin, with their versions, their diagram and their instances: those of a machine, by state, oldest
+first, or one by its id; and one instance, with its events."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
 
-from machines.approvals import actions as approvals
 from machines.audit.redaction import strict_redactor
+from machines.catalog.admin import (
+    GroupGrants,
+    UserGrants,
+    drawing,
+    instance_url,
+    instances_url,
+    machine_of,
+    may_grant,
+    moment,
+    screen,
+    write_log_entry,
+)
 from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.models import Machine, MachineVersion
+from machines.catalog.publishing import find_unrecorded
 from machines.catalog.queries import find_version, get_version
 from machines.connections import get_engine
 from machines.diagrams import EventWords
@@ -29,15 +44,80 @@ from machines.engine import (
     Suspended,
     UnknownMachine,
 )
-from machines.instances import actions as instances
-from machines.instances.event_forms import EventForm, fill_event_form, list_event_actions
 from machines.people.actor import Actor
+from machines.people.admin import SCRIPTS, STYLES, ReadOnly, may
 from machines.people.errors import TooFast
 from machines.people.redaction import redactor_of
 
-from .permissions import drawing, instance_url, instances_url, machine_of, may, moment, screen, write_log_entry
+from . import actions as instances
+from .event_forms import EventForm, fill_event_form, list_event_actions
 
 PAGE = 50  # instances
+
+
+@admin.register(Machine)
+class MachineAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = ["name", "current", "description", "created_at", "adopted"]
+    search_fields = ["name", "description"]
+    fields = ["name", "description", "current", "version_policy", "created_at", "adopted"]
+    readonly_fields = fields
+    change_form_template = "admin/machines/machine/change_form.html"
+    change_list_template = "admin/machines/change_list.html"
+    inlines = [UserGrants, GroupGrants]
+    ask: Callable[[Actor, ApprovalNeeded], Any]
+    """Files a request for approval; the admin of ``machines.approvals`` sets it."""
+
+    class Media:
+        css = {"all": STYLES}
+        js = SCRIPTS
+
+    def has_change_permission(self, request: HttpRequest, obj: Machine | None = None) -> bool:
+        """Allow what can be changed here: who has rights on the machine. The machine itself changes by publishing."""
+        return self.has_view_permission(request) and may_grant(request)
+
+    def save_model(self, request: HttpRequest, obj: Machine, form: object, change: bool) -> None:
+        """Write nothing: the form holds no input, and a version may have been published meanwhile."""
+
+    def get_urls(self) -> list[URLPattern]:
+        guarded, page = self.admin_site.admin_view, partial(show_instance, ask=self.ask)
+        own = [
+            path("<int:machine>/instances/", guarded(show), name="machines_machine_instances"),
+            path("<int:machine>/instance/", guarded(page), name="machines_machine_instance"),
+        ]
+        return own + super().get_urls()
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Warn of machines that scripts have published and no worker has recorded yet."""
+        if self.has_view_permission(request):
+            _name_unrecorded(request)
+        return super().changelist_view(request, extra_context)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().change_view(request, object_id, form_url, (extra_context or {}) | _beside(request, object_id))
+
+
+def _name_unrecorded(request: HttpRequest) -> None:
+    try:
+        new = [name for name in find_unrecorded() if may(request, "view", name)]
+        if new:
+            messages.info(request, f"Published by scripts, and recorded here by the next worker: {', '.join(new)}")
+    except SignalboxError as error:
+        messages.warning(request, f"Machines in Redis could not be looked up: {error.message} ({error.code})")
+
+
+def _beside(request: HttpRequest, object_id: str) -> dict[str, Any]:
+    """Return what stands beside the fields. Nothing when there is no such machine: the admin says so itself."""
+    machine = Machine.objects.filter(pk=object_id).first() if object_id.isdecimal() else None
+    if machine is None or not may(request, "view", machine.name):
+        return {}
+    version = machine.versions.filter(number=machine.current).first()
+    return {
+        "machine": machine,
+        "drawing": drawing(version) if version else "",
+        "versions": machine.versions.select_related("published_by").defer("drawing", "definition")[:20],
+    }
 
 
 def show(request: HttpRequest, machine: int) -> HttpResponse:
@@ -97,14 +177,14 @@ def _row(machine: Machine, instance: Instance) -> dict[str, Any]:
     return {"instance": instance, "url": instance_url(machine, instance.id), "entered": moment(instance.entered)}
 
 
-def show_instance(request: HttpRequest, machine: int) -> HttpResponse:
-    """Show an instance, and fire an event at it on POST. ``?id=`` names the instance. A POST fires."""
+def show_instance(request: HttpRequest, machine: int, *, ask: Callable[..., Any]) -> HttpResponse:
+    """Show an instance, and fire an event at it on POST. ``?id=`` names the instance."""
     found = machine_of(request, machine)
     id = request.GET.get("id", "")
     if request.method != "POST":
         return panel(request, found, _instance(found, id))
     Actor.of(request).demand("fire", found.name, action="fire", instance=id, target=request.POST.get("event", ""))
-    return _fire(request, found, _instance(found, id))
+    return _fire(request, found, _instance(found, id), ask)
 
 
 def _instance(machine: Machine, id: str) -> Instance:
@@ -114,7 +194,7 @@ def _instance(machine: Machine, id: str) -> Instance:
         raise Http404(error.message) from error
 
 
-def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpResponse:
+def _fire(request: HttpRequest, machine: Machine, seen: Instance, ask: Callable[..., Any]) -> HttpResponse:
     event = request.POST.get("event", "")
     version = find_version(seen)
     form = fill_event_form(version, seen, event, request.POST)
@@ -126,7 +206,16 @@ def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpRespons
             actor, machine.name, seen.id, event, form.payload(), expect=form.expect, reason=form.reason
         )
     except ApprovalNeeded as needed:
-        return _show_request(request, machine, seen, form, needed)
+        try:
+            filed = ask(actor, needed)
+        except BadInput as error:
+            return _show_failure(request, machine, seen, form, error)
+        messages.warning(
+            request,
+            f"Approval requested: {filed.action} on {filed.subject} (request {filed.pk})."
+            " It runs once another person approves it.",
+        )
+        return HttpResponseRedirect(instance_url(machine, seen.id))
     except TooFast:
         raise  # a refused person may repeat it any number of times, and the audit has it
     except SignalboxError as error:
@@ -137,22 +226,6 @@ def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpRespons
     moved = f"{seen.state} → {after.state}" if seen.state != after.state else f"stays in {after.state}"
     write_log_entry(request, machine, f"Fired {event} at {after.id}: {moved}, revision {after.revision}.", after.id)
     messages.success(request, f"Fired {event}: {seen.id} is in {after.state}, revision {after.revision}.")
-    return HttpResponseRedirect(instance_url(machine, seen.id))
-
-
-def _show_request(
-    request: HttpRequest, machine: Machine, seen: Instance, form: EventForm, needed: ApprovalNeeded
-) -> HttpResponse:
-    """Show the request, which waits for a second person who decides it outside the admin."""
-    try:
-        filed = approvals.ask(Actor.of(request), needed)
-    except BadInput as error:
-        return _show_failure(request, machine, seen, form, error)
-    messages.warning(
-        request,
-        f"Approval requested: {filed.action} on {filed.subject} (request {filed.pk})."
-        " It runs once another person approves it.",
-    )
     return HttpResponseRedirect(instance_url(machine, seen.id))
 
 
