@@ -78,7 +78,7 @@ LONG = (
     "tests/browser/test_every_page.py::test_every_page",
     "tests/demo/test_demo.py",
     "tests/engine/compiled/test_agreement.py",
-    "tests/binding/test_kills.py",
+    "tests/integrations/binding/test_kills.py",
 )
 """What takes longest, longest first: the start of the address of a test. A process runs its share of them first."""
 TOGETHER = ("tests/hosted/", "tests/cluster/", "tests/deployment/test_recipe.py")

@@ -25,21 +25,21 @@ from tests.installation.processes import ROOT
 RELEASES = {"3.11": "5.2", "3.12": "6.0", "3.13": "6.1", "3.14": "6.1"}
 """Python -> the Django that is tried on it."""
 TOOLS = ("pytest-django==4.14.0", "pytest-asyncio==1.5.0", "pytest-timeout==2.4.0", "hypothesis==6.170.15")
+TASKS = "tests/integrations/tasks"
 HEADERS = "tests/security/requests/test_headers.py"
 ESSENTIAL = (
     "tests/installation/test_migrations.py",
-    *("tests/tasks/test_backend.py", "tests/tasks/test_checks.py", "tests/tasks/test_payloads.py"),
-    *("tests/tasks/test_results.py", "tests/tasks/test_worker.py"),
+    *(f"{TASKS}/test_{name}.py" for name in ("backend", "checks", "payloads", "results", "worker")),
 )
 AT_THE_ENDS = (
     "tests/engine/aio/test_surface.py",
     "tests/studio/test_checking.py",
-    "tests/binding/test_field.py",
-    "tests/binding/test_protection.py",
+    "tests/integrations/binding/test_field.py",
+    "tests/integrations/binding/test_protection.py",
     f"{HEADERS}::test_every_address_answers_with_all_of_them_whatever_it_answers[supervisor]",
     f"{HEADERS}::test_errors_static_files_and_the_admin_too",
 )
-BETWEEN = ("tests/tasks/test_page.py",)
+BETWEEN = (f"{TASKS}/test_page.py",)
 """Tried where no project of the template plays: on the first Django with tasks of its own."""
 DIFFERENT = {
     "DummyBackendTestCase::test_refresh_result",
@@ -105,6 +105,6 @@ def fetch_djangos_tests(environment: Environment, django: str) -> Path:
         source.extraction_filter = getattr(tarfile, "data_filter", None)  # Python has it from 3.11.4 on
         source.extractall(folder, [one for one in source if one.name.startswith(inside)])
     for file in (folder / inside).glob("test_*.py"):
-        text = re.sub(r"django\.tasks\.backends\.(dummy|immediate)", "tests.tasks.djangos_backends", file.read_text())
-        file.write_text(text)
+        backends = "tests.integrations.tasks.djangos_backends"
+        file.write_text(re.sub(r"django\.tasks\.backends\.(dummy|immediate)", backends, file.read_text()))
     return folder / inside

@@ -28,7 +28,7 @@ TESTS = (
     "tests/retention/test_duty.py",
     "tests/retention/test_erasure.py",
     "tests/insight/test_places.py",
-    *("tests/binding/test_outbox.py", "tests/binding/test_projection.py"),
+    *("tests/integrations/binding/test_outbox.py", "tests/integrations/binding/test_projection.py"),
     *("tests/attached/test_calls.py", "tests/attached/test_recording.py", "tests/attached/test_reconcile.py"),
 )
 

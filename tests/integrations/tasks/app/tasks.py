@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from machines.tasks import get_job
-from tests.tasks.framework import TaskContext, task
+from tests.integrations.tasks.framework import TaskContext, task
 
 calls: list[str] = []
 

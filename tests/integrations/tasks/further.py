@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.tasks.framework import task
+from tests.integrations.tasks.framework import task
 
 
 @task

@@ -12,7 +12,7 @@ from django.db import transaction
 from machines.engine import BadPayload
 from machines.integrations.tasks.backend import convert_priority
 from machines.integrations.tasks.options import MACHINE
-from tests.tasks.framework import InvalidTask, TaskResultStatus, task_enqueued
+from tests.integrations.tasks.framework import InvalidTask, TaskResultStatus, task_enqueued
 
 
 def list_jobs(engine, queue="default", place="ready"):
@@ -22,7 +22,7 @@ def list_jobs(engine, queue="default", place="ready"):
 def test_a_task_is_a_job_with_the_name_of_its_function(engine, tasks):
     result = tasks.add.enqueue(2, b=3)
     (job,) = list_jobs(engine)
-    assert (job.id, job.src, job.attempts, job.priority) == (result.id, "tests.tasks.app.tasks.add", 2, 5)
+    assert (job.id, job.src, job.attempts, job.priority) == (result.id, "tests.integrations.tasks.app.tasks.add", 2, 5)
     assert job.input.pop("enqueued_at") == result.enqueued_at.isoformat()
     assert job.input == {"task": job.src, "args": [2], "kwargs": {"b": 3}, "backend": "default"}
     assert tasks.add.get_result(result.id) == result
@@ -80,7 +80,7 @@ def test_tasks_with_one_value_keep_jobs_of_their_own(engine, tasks, settings, de
             tasks.add_async.enqueue(1, b=value)
     jobs = list_jobs(engine, "default", "delayed" if debounce else "ready")
     assert sorted(job.src.rpartition(".")[2] for job in jobs) == ["add"] * 2 + ["add_async"] * 2
-    assert jobs[0].unique == "tests.tasks.app.tasks.add 7"
+    assert jobs[0].unique == "tests.integrations.tasks.app.tasks.add 7"
 
 
 @pytest.mark.pure

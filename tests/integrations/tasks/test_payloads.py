@@ -9,10 +9,10 @@ import pytest
 from machines.integrations.tasks import options
 from machines.integrations.tasks.options import MACHINE
 from machines.worker.registry import ForeignJob
-from tests.tasks.framework import InvalidTask, TaskResultDoesNotExist, default_task_backend
+from tests.integrations.tasks.framework import InvalidTask, TaskResultDoesNotExist, default_task_backend
 
 UNUSED = "this"  # a module of Python that prints when it is imported
-ADD = "tests.tasks.app.tasks.add"
+ADD = "tests.integrations.tasks.app.tasks.add"
 
 
 def make(task, **fields):
@@ -28,7 +28,9 @@ def forge(engine, tasks):
     return lambda src, payload: engine.enqueue(MACHINE, src, payload, queue="default", attempts=1)
 
 
-@pytest.mark.parametrize("path", [f"{UNUSED}.s", "os.system", "tests.tasks.app.tasks.helper", "subprocess.Popen"])
+@pytest.mark.parametrize(
+    "path", [f"{UNUSED}.s", "os.system", "tests.integrations.tasks.app.tasks.helper", "subprocess.Popen"]
+)
 def test_a_function_that_is_no_declared_task_is_not_run(forge, run, path):
     forge(path, make(path))
     with pytest.raises(AssertionError, match="no handler"):

@@ -1,4 +1,4 @@
-"""A process of the shop that is killed at a point of its work: ``python -m tests.binding.dying POINT``.
+"""A process of the shop that is killed at a point of its work: ``python -m tests.integrations.binding.dying POINT``.
 
 ``set up`` makes tables and machines; ``after the step`` fires and dies before the column is written; ``after the
 commit`` dies before anything is sent; ``after sending`` before the entry is settled; ``before the commit`` inside the
@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import django
 
-os.environ["DJANGO_SETTINGS_MODULE"] = "tests.binding.settings"
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.integrations.binding.settings"
 
 
 def die(*_: object, **__: object) -> NoReturn:

@@ -5,13 +5,13 @@ from importlib.util import find_spec
 from dashboard.settings import *  # noqa: F403
 
 FRAMEWORK = [] if find_spec("django.tasks") else ["django_tasks"]
-INSTALLED_APPS = [*INSTALLED_APPS, *FRAMEWORK, "tests.tasks.app"]  # noqa: F405
+INSTALLED_APPS = [*INSTALLED_APPS, *FRAMEWORK, "tests.integrations.tasks.app"]  # noqa: F405
 SIGNALBOX = SIGNALBOX | {"TASK_RESULTS": 600}  # noqa: F405
 TASKS = {
     "default": {
         "BACKEND": "machines.tasks.SignalboxBackend",
         "QUEUES": ["default", "mail"],
-        "OPTIONS": {"attempts": 2, "backoff": 10, "modules": ["tests.tasks.further"]},
+        "OPTIONS": {"attempts": 2, "backoff": 10, "modules": ["tests.integrations.tasks.further"]},
     },
     "once": {
         "BACKEND": "machines.tasks.SignalboxBackend",

@@ -12,7 +12,7 @@ from django.test import Client
 from machines.models import Approval, AuditEntry
 from tests.conftest import NOWHERE, configure
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.binding.urls")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.integrations.binding.urls")]
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def _shop_is_installed(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(scope="package")
 def shop(django_db_setup: None, django_db_blocker) -> Iterator[None]:
     """The app is installed while the tests of this folder run."""
-    with override_settings(INSTALLED_APPS=[*django_settings.INSTALLED_APPS, "tests.binding.shop"]):
+    with override_settings(INSTALLED_APPS=[*django_settings.INSTALLED_APPS, "tests.integrations.binding.shop"]):
         models = list(apps.get_app_config("shop").get_models())
         with django_db_blocker.unblock(), connection.schema_editor() as editor:
             for model in models:

@@ -14,7 +14,7 @@ from machines.testing.job_runner import JobRunner
 from machines.worker.registry import ForeignJob, handlers
 from tests.engine.builders import publish
 from tests.installation.processes import eventually
-from tests.tasks.framework import TaskResultDoesNotExist, TaskResultStatus
+from tests.integrations.tasks.framework import TaskResultDoesNotExist, TaskResultStatus
 
 
 def finish(engine, flow):
@@ -136,17 +136,16 @@ def test_nobody_else_publishes_under_the_name_of_a_flow(engine, tasks):
     definition = {
         "id": f"{FLOW}mine",
         "initial": "a",
-        "states": {"a": {"invoke": {"src": "tests.tasks.app.tasks.note"}}},
+        "states": {"a": {"invoke": {"src": "tests.integrations.tasks.app.tasks.note"}}},
     }
     assert [finding.code for finding in find_reserved(compile_definition(definition))] == ["SB127"]
 
 
 def test_a_task_runs_for_flows_and_for_no_other_machine(engine, tasks):
     tasks.note.enqueue("a job that may run")
-    publish(
-        engine, {"id": "mine", "initial": "a", "states": {"a": {"invoke": {"src": "tests.tasks.app.tasks.note"}}}}, "x"
-    )
-    (job,) = engine.take("mine", "tests.tasks.app.tasks.note", "w1")
+    note = "tests.integrations.tasks.app.tasks.note"
+    publish(engine, {"id": "mine", "initial": "a", "states": {"a": {"invoke": {"src": note}}}}, "x")
+    (job,) = engine.take("mine", note, "w1")
     with pytest.raises(ForeignJob, match="nothing was done"):
         handlers.get(job.src).check(job)
 

@@ -9,11 +9,11 @@ from django.urls import reverse
 
 from machines.integrations.tasks.options import MACHINE
 from tests.installation.processes import eventually
-from tests.tasks.framework import TaskResultStatus
+from tests.integrations.tasks.framework import TaskResultStatus
 
 
 def test_a_worker_runs_tasks_of_all_kinds_and_queues(engine, tasks, start):
-    further = importlib.import_module("tests.tasks.further")
+    further = importlib.import_module("tests.integrations.tasks.further")
     task = further.multiply_the_first_number_that_is_given_by_the_second_one_that_is_given
     long, plain, coroutine = task.enqueue(6, 7), tasks.add.enqueue(1), tasks.add_async.enqueue(1, 2)
     retried, failed, mail = tasks.fail_first.enqueue(), tasks.fail.enqueue(), tasks.note.enqueue("one")
@@ -46,9 +46,9 @@ def test_the_room_shows_a_task_with_arguments_progress_and_error(engine, tasks, 
     run()
     assert "django_tasks" in admin_client.get(reverse("signalbox:queues")).content.decode()
     page = admin_client.get(reverse("signalbox:queue", args=[MACHINE, "default"]), {"place": "leased"}).content.decode()
-    assert "tests.tasks.app.tasks.add" in page
+    assert "tests.integrations.tasks.app.tasks.add" in page
     page = admin_client.get(reverse("signalbox:job", args=[MACHINE, job.id])).content.decode()
-    assert all(word in page for word in ("19", "23", "rows", "tests.tasks.app.tasks.add"))
+    assert all(word in page for word in ("19", "23", "rows", "tests.integrations.tasks.app.tasks.add"))
     page = admin_client.get(reverse("signalbox:job", args=[MACHINE, failed.id])).content.decode()
     assert "ValueError" in page
     assert "never" in page

@@ -32,7 +32,7 @@ class Shop:
         self._file = folder / "shop.sqlite3"
         self._environment = {
             "DATABASE_URL": f"sqlite:///{self._file}",
-            "DJANGO_SETTINGS_MODULE": "tests.binding.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.integrations.binding.settings",
             "REDIS_URL": url,
             "SIGNALBOX_PREFIX": PREFIX,
         }
@@ -41,8 +41,8 @@ class Shop:
     def run(self, point: str) -> str:
         """Run a process up to a point; return what it printed."""
         done = subprocess.run(
-            [sys.executable, "-m", "tests.binding.dying", point], cwd=ROOT, env=os.environ | self._environment,
-            capture_output=True, text=True, timeout=LONG, check=False,
+            [sys.executable, "-m", "tests.integrations.binding.dying", point],
+            cwd=ROOT, env=os.environ | self._environment, capture_output=True, text=True, timeout=LONG, check=False,
         )  # fmt: skip
         assert done.returncode == (0 if point == "set up" else -signal.SIGKILL), done.stderr
         return done.stdout.strip()

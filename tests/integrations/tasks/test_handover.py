@@ -38,12 +38,12 @@ ORDER = {
 PEERS = {
     "celery": (
         "machines.integrations.tasks.celery",
-        "tests.tasks.brokers.celery_app",
+        "tests.integrations.tasks.brokers.celery_app",
         ("-A", "{}", "worker", "-P", "solo", "-c", "1"),
     ),
     "dramatiq": (
         "machines.integrations.tasks.dramatiq",
-        "tests.tasks.brokers.dramatiq_broker",
+        "tests.integrations.tasks.brokers.dramatiq_broker",
         ("{}", "-p", "1", "-t", "1"),
     ),
 }
@@ -72,7 +72,7 @@ def peer(request, redis_url, prefix, engine, monkeypatch, tmp_path, settle):
     add_handler("charge_later", tasks.charge_later)
     words = [sys.executable, "-m", request.param, *(word.format(module) for word in arguments)]
     worker = subprocess.Popen(
-        words, cwd=ROOT, env=os.environ | {"DJANGO_SETTINGS_MODULE": "tests.tasks.settings"},
+        words, cwd=ROOT, env=os.environ | {"DJANGO_SETTINGS_MODULE": "tests.integrations.tasks.settings"},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     yield request.param

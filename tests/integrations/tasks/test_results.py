@@ -8,7 +8,7 @@ import pytest
 
 from machines.integrations.tasks.options import MACHINE
 from tests.configuration import configure
-from tests.tasks.framework import (
+from tests.integrations.tasks.framework import (
     TaskResultDoesNotExist,
     TaskResultMismatch,
     TaskResultStatus,

@@ -9,7 +9,7 @@ from django.core.checks import run_checks
 
 from machines.integrations.tasks import checks
 from machines.integrations.tasks.framework import PACKAGE
-from tests.tasks.settings import FRAMEWORK
+from tests.integrations.tasks.settings import FRAMEWORK
 
 BACKEND = "machines.tasks.SignalboxBackend"
 framework_check = import_module(f"{PACKAGE}.checks").check_tasks

@@ -31,7 +31,7 @@ def tasks(engine: Engine, settings, monkeypatch) -> Iterator[ModuleType]:
     settings.TASKS = of_tasks.TASKS
     execution.prepare()
     configure(settings, TASK_RESULTS=of_tasks.SIGNALBOX["TASK_RESULTS"])
-    module = importlib.import_module("tests.tasks.app.tasks")
+    module = importlib.import_module("tests.integrations.tasks.app.tasks")
     module.calls.clear()
     yield module
     declarations.listen(lambda path, task: None)
@@ -53,7 +53,7 @@ def start(redis_url: str, prefix: str, tmp_path: Path) -> Iterator[Callable[...,
 
     def start(*arguments: str) -> subprocess.Popen:
         environment = os.environ | {
-            "DJANGO_SETTINGS_MODULE": "tests.tasks.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.integrations.tasks.settings",
             "REDIS_URL": redis_url,
             "SIGNALBOX_PREFIX": prefix,
             "DATABASE_URL": f"sqlite:///{tmp_path}/tasks.sqlite3",

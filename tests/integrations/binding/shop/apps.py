@@ -2,6 +2,6 @@ from django.apps import AppConfig
 
 
 class ShopConfig(AppConfig):
-    name = "tests.binding.shop"
+    name = "tests.integrations.binding.shop"
     label = "shop"
     default_auto_field = "django.db.models.BigAutoField"

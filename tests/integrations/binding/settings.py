@@ -2,4 +2,4 @@
 
 from dashboard.settings import *  # noqa: F403
 
-INSTALLED_APPS = [*INSTALLED_APPS, "tests.binding.shop"]  # noqa: F405
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.integrations.binding.shop"]  # noqa: F405

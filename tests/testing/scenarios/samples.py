@@ -10,7 +10,7 @@ from machines.engine.definitions import CompiledDefinition, compile_definition
 from machines.testing.scenarios.document import ScenarioFile
 from machines.testing.scenarios.reader import read_text
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 ORDER = {
     "id": "order",

@@ -64,7 +64,7 @@ def test_wrong_settings_are_said_by_their_own_check_and_ask_no_server(settings):
 
 @pytest.mark.parametrize("name", ["missing", "note"])
 def test_ids_come_from_a_unique_column(name):
-    with isolate_apps("tests.binding.shop"):
+    with isolate_apps("tests.integrations.binding.shop"):
 
         class Thing(models.Model):
             note = models.CharField(max_length=9)
