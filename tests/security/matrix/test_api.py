@@ -23,7 +23,7 @@ OF_JOBS = {"redriveErrors"}  # there are none for people whose rights are elsewh
 DOOR = ("door",)
 STRANGERS = {"anonymous", "forged token"}
 EVERYWHERE = STRANGERS | {"everything elsewhere", "superuser", "token with everything", "session of a token"}
-TURNS = 6
+TURNS = 9
 assert v1.api  # with it come the operations
 
 
