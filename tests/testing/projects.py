@@ -13,6 +13,7 @@ _BLOCK = re.compile(r"```\w+\n# (\S+\.(?:py|yaml))\n(.*?)```", re.DOTALL)
 SETTINGS = """
 SECRET_KEY = "of-a-test"
 INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth", "guardian", "machines", "shop"]
+MIGRATION_MODULES = dict.fromkeys(("contenttypes", "auth", "guardian", "machines"))  # tables are made at once
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
 SIGNALBOX = {"REDIS_URL": "unix:///nonexistent/nobody.sock"}
 """

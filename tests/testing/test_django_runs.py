@@ -22,6 +22,7 @@ SECRET_KEY = "of-a-test"
 INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth", "guardian", "machines", "shop"]
 AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", "guardian.backends.ObjectPermissionBackend"]
 ANONYMOUS_USER_NAME = None
+MIGRATION_MODULES = dict.fromkeys(("contenttypes", "auth", "guardian", "machines"))  # tables are made at once
 DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}}}
 SIGNALBOX = {{"REDIS_URL": {url!r}, "PREFIX": {prefix!r}}}
 """
