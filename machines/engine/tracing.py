@@ -129,7 +129,7 @@ class Span:
     @_harmless
     def _begin(self, name: str, kind: str, facts: Mapping[str, Any], parent: str) -> None:
         found, kinds = _read_parent(parent), trace.SpanKind
-        context = None if found is None else _set_parent(found)
+        context = None if found is None else trace.set_span_in_context(trace.NonRecordingSpan(found))
         links = [trace.Link(found)] if found is not None and kind == "CONSUMER" else []
         self.span = find_tracer().start_span(name, context, kinds[kind], attributes=facts, links=links)
         self.traceparent = write_context(self.span)
@@ -353,10 +353,6 @@ def _read_parent(traceparent: str) -> Any:
     flags = trace.TraceFlags(int(match[3], 16))
     found = trace.SpanContext(int(match[1], 16), int(match[2], 16), is_remote=True, trace_flags=flags)
     return found if found.is_valid else None
-
-
-def _set_parent(found: Any) -> Any:
-    return trace.set_span_in_context(trace.NonRecordingSpan(found))
 
 
 def _make_current(span: Any) -> AbstractContextManager[Any]:

@@ -181,10 +181,6 @@ def _strip(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _build(function: Source) -> str:
-    return f"library.{function.name} = (function()\n{_strip(function.text)}\nend)()\n"
-
-
 def _register(function: Source) -> str:
     name, flags = function.name, ", ".join(f"'{flag}'" for flag in function.flags)
     least, most = function.keys
@@ -201,7 +197,7 @@ def compose(folder: Path = FOLDER) -> str:
     modules, functions = _read(folder)
     parts = [f"#!lua name={NAME}\n", "local library\n", "local function build()\nlibrary = {}\n"]
     parts += [f"local {m.name} = (function()\n{_strip(m.text)}\nend)()\n" for m in _sort(modules)]
-    parts += [_build(function) for function in functions]
+    parts += [f"library.{f.name} = (function()\n{_strip(f.text)}\nend)()\n" for f in functions]
     first = " or ".join(f"{m.name}.{name}(keys)" for m in modules.values() for name in m.before)
     parts += [f"library.before = function(keys)\nreturn {first or 'nil'}\nend\nreturn library\nend\n"]
     parts.append(_ANSWERS)

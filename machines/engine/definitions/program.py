@@ -292,17 +292,12 @@ def encode_options(work: Work) -> dict[str, Any]:
     options = {name: part for name, part in parts.items() if part != getattr(usual, name)}
     for name in ("priority", "group", "weight", "delay", "unique"):
         if value := getattr(work, name):
-            options[name] = _encode_number(value) if name in ("priority", "weight") else value.tree
+            options[name] = value.tree[1] if value.tree[0] == "num" and name in ("priority", "weight") else value.tree
     if work.debounce:
         options["debounce"] = work.debounce
     if work.stop:
         options["stop"] = " ".join(work.stop)
     return options
-
-
-def _encode_number(value: Value) -> Any:
-    """Encode a number: itself for a literal, a node (a list) for an expression."""
-    return value.tree[1] if value.tree[0] == "num" else value.tree
 
 
 def _encode_name(name: str, computed: Value | None) -> Any:

@@ -116,7 +116,7 @@ class Tree:
 
     def _absolute(self, path: str) -> Branch | None:
         """Resolve the longest beginning that is a name, then the keys below it."""
-        for end in _ends(path):
+        for end in [len(path), *reversed([at for at, character in enumerate(path) if character == "."])]:
             start, rest = path[:end], path[end + 1 :]
             found = self.names.get(start) or self._keys.get(start)
             if found is None and start == self.machine:
@@ -124,10 +124,6 @@ class Tree:
             if found is not None:
                 return found.descend(rest) if rest else found
         return None
-
-
-def _ends(path: str) -> list[int]:
-    return [len(path), *reversed([at for at, character in enumerate(path) if character == "."])]
 
 
 def _grow(branch: Branch, depth: int) -> None:

@@ -43,7 +43,7 @@ def check_transitions(report: Report) -> None:
             continue
         if code == "SB802" and transition.allow == () and _is_locked(report, state, transition):
             continue
-        targets = _list_targets(report, transition)
+        targets = [render(state.path) for name in transition.targets for state in report.machine.lineage(name)]
         if forbidden.intersection(transition.targets):
             report.covered.add(code)
             continue
@@ -72,10 +72,6 @@ def list_forbidden(machine: Machine) -> frozenset[str]:
                 case ["or", *parts]:
                     waiting.extend(parts)
     return frozenset(found)
-
-
-def _list_targets(report: Report, transition: Transition) -> list[str]:
-    return [render(state.path) for name in transition.targets for state in report.machine.lineage(name)]
 
 
 def _is_locked(report: Report, state: State, transition: Transition) -> bool:

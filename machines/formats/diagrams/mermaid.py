@@ -44,7 +44,7 @@ def _unlike(drawn: Outline) -> list[Finding]:
     if histories:
         message = f"Mermaid has no history states; {', '.join(histories)} became an ordinary state called H"
         found.append(make_finding("SB222", "", message))
-    starts = [state.name for state in drawn.states if any(name not in state.children for name in _start(state))]
+    starts = [one.name for one in drawn.states if one.type == "compound" and not set(one.initial) <= set(one.children)]
     first = drawn.state(drawn.initial)
     if starts or (first is not None and first.parent is not None and drawn.root is None):
         message = f"a start inside another state cannot be drawn: {', '.join(starts) or drawn.id} starts further inside"
@@ -52,20 +52,14 @@ def _unlike(drawn: Outline) -> list[Finding]:
     crossing = sum(
         (found_state := drawn.state(target)) is not None and found_state.parent != source.parent
         for source in drawn.states
-        for target in _targets(source, drawn)
+        for transition in source.transitions
+        if not is_internal(transition, drawn)
+        for target in transition.targets
     )
     if crossing:
         message = f"{crossing} arrows cross the border of a state; some releases of Mermaid do not draw those"
         found.append(make_finding("SB224", "", message))
     return found
-
-
-def _start(state: Any) -> tuple[str, ...]:
-    return state.initial if state.type == "compound" else ()
-
-
-def _targets(source: Any, drawn: Outline) -> list[str]:
-    return [name for t in source.transitions if not is_internal(t, drawn) for name in t.targets]
 
 
 class _Writer:

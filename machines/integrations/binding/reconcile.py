@@ -272,8 +272,5 @@ class Reconcile:
                 with_row |= state_columns.read(self._field, ids, using).keys()
             for instance in page:
                 if instance.id not in with_row:
-                    self._report_rowless(instance)
+                    self.report.add(ROWLESS, f"{instance.id}: {instance.state}, revision {instance.revision}")
             yield len(ids)
-
-    def _report_rowless(self, instance: Instance) -> None:
-        self.report.add(ROWLESS, f"{instance.id}: {instance.state}, revision {instance.revision}")

@@ -3,6 +3,8 @@
 Both are the same but for the names of two exceptions. Importing this module without either raises MissingExtra.
 """
 
+# ruff: noqa: F401  other modules take these from here
+
 from machines.conf import extras
 
 try:
@@ -28,23 +30,3 @@ except ModuleNotFoundError as error:
     from django_tasks.utils import normalize_json
 
     PACKAGE = "django_tasks"
-
-__all__ = [
-    "PACKAGE",
-    "BaseTaskBackend",
-    "InvalidTask",
-    "InvalidTaskBackend",
-    "Task",
-    "TaskContext",
-    "TaskError",
-    "TaskResult",
-    "TaskResultDoesNotExist",
-    "TaskResultStatus",
-    "log_task_finished",
-    "log_task_started",
-    "normalize_json",
-    "task_backends",
-    "task_enqueued",
-    "task_finished",
-    "task_started",
-]

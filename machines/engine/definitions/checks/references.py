@@ -215,7 +215,7 @@ def _check_prefixes(invoke: Invoke, state: State, owners: dict[str, State], mach
 
 
 def _check_listeners(machine: Machine, report: Report) -> None:
-    bases = {_base(event) for s in machine.states.values() for t in s.transitions for event in t.events}
+    bases = {event.removesuffix(".*") for s in machine.states.values() for t in s.transitions for event in t.events}
     for event in machine.events.values():
         if not _is_listened_to(event.name, bases):
             report.add("SB207", event.path, f"no state listens for {quote(event.name)}")
@@ -223,10 +223,6 @@ def _check_listeners(machine: Machine, report: Report) -> None:
         for action in state.actions:
             if action.verb == "raise" and action.name and not _is_listened_to(action.name, bases):
                 report.add("SB208", action.path, f"no state listens for {quote(action.name)}")
-
-
-def _base(descriptor: str) -> str:
-    return "*" if descriptor == "*" else descriptor.removesuffix(".*")
 
 
 def _is_listened_to(event: str, bases: set[str]) -> bool:

@@ -84,7 +84,7 @@ def _read_document(document: Any, report: Report) -> Machine | None:
 
 def _read_machine(place: Place) -> Machine:
     _check_keys(place)
-    id = _read_id(place)
+    id = read_checked(require_key(place, "id"), "machine name", "the machine's name", limits.check_machine_name)
     fields = read_context(place.part("context"))
     events = read_events(place.part("events"))
     tree = Tree(id, place.value)
@@ -185,10 +185,6 @@ def _read_errors(place: Place) -> str:
         place.error("SB104", f"no way with errors {quote(found)}", '"refuse" or "raise"')
         return ""
     return found or ""
-
-
-def _read_id(place: Place) -> str:
-    return read_checked(require_key(place, "id"), "machine name", "the machine's name", limits.check_machine_name)
 
 
 def list_embedded(definition: object) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from machines.engine import limits
 from machines.engine.definitions import FieldOutline, Finding, render
-from machines.engine.definitions.checks.types import NULL, Inference, Types, describe_types, is_impossible
+from machines.engine.definitions.checks.types import NULL, Inference, Types, is_impossible
 from machines.engine.definitions.compiled import read_hints
 from machines.engine.definitions.durations import HINT, parse_duration
 from machines.engine.definitions.findings import Report, quote
@@ -101,9 +101,6 @@ def can_fail(old: FieldOutline, new: FieldOutline) -> bool:
     if "any" in new.types:
         return False
     return not all(is_safe(one, new.types) or any((one, to) in SAFE for to in new.types) for one in old.types)
-
-
-__all__ = ["CompiledValue", "can_fail", "check_uses", "compile_value", "describe_types", "infer_types", "judge_types"]
 
 
 WARNINGS = frozenset(["SB607", "SB608", "SB609"])

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from machines.engine.definitions import Finding, Outline, quote, render
+from machines.engine.definitions.checks.types import describe_types
 from machines.engine.definitions.fields import describe_types as describe_declared
 from machines.engine.definitions.findings import Report
 from machines.engine.definitions.outline import is_match
@@ -127,7 +128,7 @@ def check_data(data: Mapping[str, Any], old: VersionContent, new: VersionContent
             yield make_plan_finding("SB605", path, f"{message}, in version {old.number}")
         verdict = document.judge_types(types, wanted)
         if verdict:
-            said = f"{quote(name)} is {describe_declared(wanted.types)}, the value {document.describe_types(types)}"
+            said = f"{quote(name)} is {describe_declared(wanted.types)}, the value {describe_types(types)}"
             code, so = ("SB605", "") if verdict == "never" else ("SB608", ": an instance where it is not is refused")
             yield make_plan_finding(code, path, f"{said}, from version {old.number}{so}")
 

@@ -136,7 +136,7 @@ def _object(place: Place, scope: Scope) -> str | bool:
         scope.reading.cannot(place, "the guard has no name", 'write {"type": "name"}')
         return False
     parts = _parts(place)
-    word = _builtin(name)
+    word = next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
     if word in _WORDS and parts:
         return _WORDS[word].join(_bracket(read_guard(part, scope)) for part in parts)
     if word == "not" and parts:
@@ -145,10 +145,6 @@ def _object(place: Place, scope: Scope) -> str | bool:
         return state_in(value, scope)
     params = place.get("params")
     return _text(place, name, replace(scope, params=read_params(params, scope)) if params else scope)
-
-
-def _builtin(name: str) -> str:
-    return next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
 
 
 def _parts(place: Place) -> list[Place]:
