@@ -1,11 +1,10 @@
 """DOT for other tools. Names of nodes are ids of ours; what users wrote stands in labels and tooltips only, escaped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import graphviz
+
+from machines.engine.definitions import Outline, StateOutline
 
 from .layout.labels import (
     HISTORIES,
@@ -19,9 +18,6 @@ from .layout.labels import (
 from .layout.routes import Routes, Wire, has_start
 from .layout.state_tree import Tree
 from .part_names import queue_id, start_id, state_id
-
-if TYPE_CHECKING:
-    from machines.engine.definitions import Outline, StateOutline
 
 BACKSLASH = "\N{REVERSE SOLIDUS OPERATOR}"
 GRAPH = {"compound": "true", "fontname": "Helvetica", "fontsize": "12", "labeljust": "l"}

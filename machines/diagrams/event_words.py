@@ -4,17 +4,13 @@ The engine's own events have names that no person chose. The label of the transi
 and so does a history.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from machines.engine.definitions import InvokeOutline, Outline, StateOutline
 from machines.engine.definitions.reading.transitions import make_default_id
 
 from .layout.labels import event_text
-
-if TYPE_CHECKING:
-    from machines.engine.definitions import InvokeOutline, Outline, StateOutline
 
 STEPS = {
     "(create)": "created",

@@ -1,16 +1,13 @@
 """Which part of a drawing stands for what, and how the states are nested: plain JSON, for painters."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from machines.engine.definitions import Outline
 
 from .layout.state_tree import Tree, fold
 from .part_names import edge_id, queue_id, state_id
 from .svg.drawing import marks_of
-
-if TYPE_CHECKING:
-    from machines.engine.definitions import Outline
 
 
 def index(outline: Outline, *, folds: Collection[str] = (), merged: bool = True) -> dict[str, Any]:

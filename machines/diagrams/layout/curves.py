@@ -15,13 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from machines.diagrams.part_names import state_id
 
 from . import labels
 from .labels import state_name
-from .routes import Level, Piece, Route, Routes
+from .routes import Level, Piece, Route, Routes, Wire
 from .state_tree import Tree
 
 ARROW = 7.0  # length of a head: the line ends before it
@@ -146,10 +145,6 @@ def loop(box: Box, y: float, width: float, label: float | None = None) -> Curve:
     out = box.right + REACH
     points = ((box.right, y - TURN), (out, y - TURN), (out, y + TURN), (box.right + HEAD, y + TURN))
     return Curve(points, (box.right, y + TURN), (out + width / 2, y if label is None else label))
-
-
-if TYPE_CHECKING:
-    from .routes import Wire
 
 
 def between(start: Point, end: Point, part: float) -> Point:

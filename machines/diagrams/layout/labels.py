@@ -4,19 +4,14 @@ How wide text is, how it wraps, and which of its characters can be drawn at all.
 one pixel of an SVG at its own size.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
+from machines.engine.definitions import InvokeOutline, StateOutline, TransitionOutline
 from machines.engine.definitions.reading.transitions import make_default_id
-
-if TYPE_CHECKING:
-    from machines.engine.definitions import InvokeOutline, StateOutline, TransitionOutline
 
 NAME_COLUMNS, NAME_LINES = 24, 3
 DETAIL_COLUMNS, DETAIL_LINES = 34, 6

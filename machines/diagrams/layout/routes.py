@@ -7,20 +7,15 @@ passes at a *port* in the border of the state in between: one piece ends there a
 between a state and one in it stays inside, and touches the state below its heading.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from machines.diagrams.part_names import edge_id, feeds_id, queue_id, start_id, state_id
+from machines.engine.definitions import StateOutline, TransitionOutline
 
 from .labels import Line, label_size, short_lines, transition_lines
 from .state_tree import Tree
-
-if TYPE_CHECKING:
-    from machines.engine.definitions import StateOutline, TransitionOutline
 
 Level = str | None
 """What is laid out by itself: the inside of the state with this name, or of None the whole."""

@@ -1,16 +1,12 @@
 """How the states of a machine are nested, asked the way a drawing asks; a machine with some states folded."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+from machines.engine.definitions import Outline, StateOutline, TransitionOutline
 
 from .labels import ELSE, Line, event_text, group_title, guard_text, state_details, timer_text
-
-if TYPE_CHECKING:
-    from machines.engine.definitions import Outline, StateOutline, TransitionOutline
 
 
 class Tree:

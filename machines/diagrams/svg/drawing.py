@@ -1,14 +1,11 @@
 """The SVG of a machine: Graphviz's places, our parts, and the grips and marks on top of them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from machines.diagrams.layout import labels
 from machines.diagrams.layout.curves import Box
@@ -17,6 +14,7 @@ from machines.diagrams.layout.levels import FUEL, lay_out
 from machines.diagrams.layout.routes import Wire
 from machines.diagrams.layout.state_tree import FoldedTree, Tree, fold
 from machines.diagrams.part_names import fold_id, mark_id, queue_id, start_id, state_id
+from machines.engine.definitions import Outline, StateOutline
 
 from .elements import OUTLINED, Element, element, serialize, text, title
 from .nodes import (
@@ -29,9 +27,6 @@ from .nodes import (
     draw_state,
     draw_transition,
 )
-
-if TYPE_CHECKING:
-    from machines.engine.definitions import Outline, StateOutline
 
 DRAWING = 8
 """Number of the way diagrams are drawn; kept with each cached SVG, so that a new way redraws the old ones."""

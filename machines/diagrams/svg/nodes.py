@@ -1,10 +1,7 @@
 """States, queues, history and the start marks, drawn into their boxes; lines, drawn along their curves."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import TYPE_CHECKING
 
 from machines.diagrams.layout import labels
 from machines.diagrams.layout.curves import Box, Curve, Point
@@ -20,11 +17,9 @@ from machines.diagrams.layout.labels import (
 from machines.diagrams.layout.routes import Wire
 from machines.diagrams.layout.state_tree import Tree
 from machines.diagrams.part_names import queue_id, state_id
+from machines.engine.definitions import StateOutline, TransitionOutline
 
 from .elements import OUTLINED, Element, curve, draw_sign, element, polygon, text, title
-
-if TYPE_CHECKING:
-    from machines.engine.definitions import StateOutline, TransitionOutline
 
 ROUND = 9.0
 BASELINE = 5.0  # from the middle of a line of the name's size down to its baseline
