@@ -25,6 +25,7 @@ SLOW = {
     "postgres": "a PostgreSQL server",
     "cluster": "a cluster of real servers",
     "second_redis": "Debian's Redis 7.0 beside the server of the run",
+    "async_engine": "tests of Engine once more, with AsyncEngine",
     "hostile": "random, hostile and all possible input by the thousand",
     "matrix": "every address with every kind of account, every door with every rule",
     "packages": "a wheel and the site of docs that are built, and environments that the wheel is installed into",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +13,7 @@ from .builders import publish
 from .messages.mailing import noter, teller
 
 THREADS, ASYNCIO = "threads", "asyncio"
+ENGINES = [THREADS, pytest.param(ASYNCIO, marks=pytest.mark.async_engine)]
 INSTANCES = (
     "bulk_reads", "create", "delete", "explain", "fire", "fire_many", "force", "history", "idempotency", "inspect",
     "permits", "repairs", "retirement", "suspend", "unchanged",
@@ -34,14 +34,11 @@ ENGINE_ONLY = ("process", "as_the_single_calls_say", "callers_make_one_step", "b
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the tests of the contract with ``Engine``, and once more with ``AsyncEngine``: on Valkey alone,
-    since both send the same commands; the tests of ``aio`` run on each server."""
-    first = os.environ.get("SIGNALBOX_TEST_SERVER", "") in ("", "valkey")
-    engines = [THREADS, ASYNCIO] if first else [THREADS]
+    """Run the tests of the contract with ``Engine``, and once more with ``AsyncEngine``, whose tests are in ``aio``."""
     module = metafunc.module.__name__.partition("tests.engine.")[2]
     alone = any(part in metafunc.function.__name__ for part in ENGINE_ONLY)
     if "engine" in metafunc.fixturenames and module in CONTRACT and not alone:
-        metafunc.parametrize("engine", engines, indirect=True)
+        metafunc.parametrize("engine", ENGINES, indirect=True)
 
 
 @pytest.fixture
