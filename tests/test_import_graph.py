@@ -275,8 +275,7 @@ DRAWING = r"^Rooms of `{app}`.*\n\n((?: +\d.*\n)+)"
 NO_ROOMS = {"static", "templates", "templatetags", "migrations", "management"}
 ROOM_OF = {"connections": "conf"}
 """Module of the app that other code imports by this name -> the room that it belongs to."""
-LARGEST = {"machines": (20, 9), "dashboard": (20, 9)}
-"""App -> how many rooms and floors it has at most."""
+MOST_ROOMS, MOST_FLOORS = 20, 9  # of an app
 
 
 @pytest.mark.parametrize("app", PACKAGES)
@@ -286,8 +285,8 @@ def test_rooms_import_only_those_on_lower_floors_of_the_drawing(imports: list[Im
     floors = {room: int(floor) for floor, rooms in FLOOR.findall(drawing) for room in rooms.split()}
     folders = {file.parent.name for file in ROOT.glob(f"{app}/*/__init__.py")} - NO_ROOMS
     assert folders == set(floors), "docs/architecture.md draws other rooms"
-    assert len(folders) <= LARGEST[app][0]
-    assert max(floors.values()) <= LARGEST[app][1]
+    assert len(folders) <= MOST_ROOMS
+    assert max(floors.values()) <= MOST_FLOORS
     wrong = []
     for one in imports:
         names = (name.split(".")[1] for name in (f"{one.source}.", f"{one.target}."))

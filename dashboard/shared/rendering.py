@@ -11,8 +11,8 @@ from machines.people.permissions import RIGHTS, anywhere, rights_of
 
 SECTIONS = {
     "api": "account", "catalog": "machines", "demo": "patterns", "insight": "machines", "instances": "machines",
-    "instances.bulks": "bulk", "jobs": "queues", "jobs.failures": "errors", "jobs.workers": "workers",
-    "overview": "machines",
+    "instances.bulks": "bulk", "instances.sm": "sm", "jobs": "queues", "jobs.failures": "errors",
+    "jobs.workers": "workers", "overview": "machines",
 }  # fmt: skip
 """Room of a view, or a part of one -> the section of its pages in the bar, where it has another name."""
 

@@ -33,7 +33,7 @@ ESSENTIAL = (
 )
 AT_THE_ENDS = (
     "tests/engine/aio/test_surface.py",
-    "tests/studio/test_checking.py",
+    "tests/catalog/studio/test_checking.py",
     "tests/integrations/binding/test_field.py",
     "tests/integrations/binding/test_protection.py",
     f"{HEADERS}::test_every_address_answers_with_all_of_them_whatever_it_answers[supervisor]",

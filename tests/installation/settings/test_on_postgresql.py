@@ -28,8 +28,8 @@ TESTS = (
     "tests/retention/test_duty.py",
     "tests/retention/test_erasure.py",
     "tests/insight/test_places.py",
-    *("tests/integrations/binding/test_outbox.py", "tests/integrations/binding/test_projection.py"),
-    *("tests/attached/test_calls.py", "tests/attached/test_recording.py", "tests/attached/test_reconcile.py"),
+    *(f"tests/integrations/binding/test_{name}.py" for name in ("outbox", "projection")),
+    *(f"tests/integrations/attached/test_{name}.py" for name in ("calls", "recording", "reconcile")),
 )
 
 

@@ -64,8 +64,9 @@ def test_a_machine_is_found_by_its_key(as_, put):
     assert read(viewer.get(answer.url)).one("h1").text == key
 
 
-def test_without_a_key_nothing_is_opened(as_):
-    assert as_("viewer").get(reverse("signalbox:sm"), {"key": ""}).status_code == 200
+def test_without_a_key_nothing_is_opened_and_its_link_is_marked(as_):
+    page = read(as_("viewer").get(reverse("signalbox:sm"), {"key": ""}))
+    assert {link["data-at"] for link in page.all("a", aria_current="page")} == {"sm"}
 
 
 def test_the_page_says_where_it_stands_and_why_and_where_it_may_go(as_, put):

@@ -2,6 +2,6 @@ from django.apps import AppConfig
 
 
 class StoreConfig(AppConfig):
-    name = "tests.attached.store"
+    name = "tests.integrations.attached.store"
     label = "store"
     default_auto_field = "django.db.models.BigAutoField"

@@ -14,7 +14,7 @@ from machines.catalog.editing.places import DEEPEST, Utf16, locate, parse_path, 
 from machines.catalog.editing.starters import list_starters
 from tests.cases import for_each
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SAMPLES = [*(ROOT / "examples").glob("*.json"), *(ROOT / "machines/catalog/editing/starters").glob("*.json")]
 YAML = """\
 id: lamp

@@ -16,7 +16,7 @@ from machines.integrations.attached import Attachment, attach, detach, mirror, r
 
 @pytest.fixture(scope="package")
 def store(django_db_setup: None, django_db_blocker) -> Iterator[None]:
-    with override_settings(INSTALLED_APPS=[*django_settings.INSTALLED_APPS, "tests.attached.store"]):
+    with override_settings(INSTALLED_APPS=[*django_settings.INSTALLED_APPS, "tests.integrations.attached.store"]):
         models = list(apps.get_app_config("store").get_models())
         with django_db_blocker.unblock(), connection.schema_editor() as editor:
             for model in models:
