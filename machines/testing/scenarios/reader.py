@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from machines.catalog.editing.places import Places, read_places
 from machines.engine import limits
@@ -26,16 +26,8 @@ KINDS = {
     "number": ((int, float), "a number"),
 }
 Rule = dict[str, Any]
+Add = Callable[..., None]  # code, path, message, hint
 NOT_READ, TWICE = "SB670", "SB674"
-
-
-class Fault(NamedTuple):
-    """What is wrong at a path."""
-
-    code: str
-    path: str
-    message: str
-    hint: str = ""
 
 
 @cache
@@ -45,48 +37,48 @@ def schema() -> Rule:
     return found
 
 
-def find_faults(value: Any, rule: Rule, path: str = "") -> Iterator[Fault]:
-    """List what is wrong with a value, and with all that it holds. ``rule``: a part of the schema."""
+def check(value: Any, rule: Rule, add: Add, path: str = "") -> None:
+    """Report what is wrong with a value, and with all that it holds. ``rule``: a part of the schema."""
     choices = list(_list_choices(rule))
     fitting = [one for one in choices if _is_of_kind(value, one)]
     if len(fitting) > 1:  # of several mappings, the one whose own key is there
         known = {key: Rule() for one in fitting for key in one["properties"]}
         fitting = [one for one in fitting if one["required"][0] in value]
         if not fitting:
-            yield from _find_in_mapping(value, {"properties": known, "additionalProperties": False}, path)
+            _check_mapping(value, {"properties": known, "additionalProperties": False}, add, path)
     if len(fitting) != 1:
         expected = " or ".join(_name_choice(one, len(choices)) for one in choices)
-        yield Fault(WRONG, path, f"{expected} is expected, found {_describe(value)}")
+        add(WRONG, path, f"{expected} is expected, found {_describe(value)}")
     elif isinstance(value, dict):
-        yield from _find_in_mapping(value, fitting[0], path)
+        _check_mapping(value, fitting[0], add, path)
     elif isinstance(value, list):
         if len(value) < fitting[0].get("minItems", 0):
-            yield Fault(WRONG, path, "the list is empty", "begin each entry with a dash")
+            add(WRONG, path, "the list is empty", "begin each entry with a dash")
         for number, one in enumerate(value):
-            yield from find_faults(one, fitting[0]["items"], f"{path}[{number}]")
+            check(one, fitting[0]["items"], add, f"{path}[{number}]")
     elif "pattern" in fitting[0] and not value.strip():
-        yield Fault(WRONG, path, "the text is empty")
+        add(WRONG, path, "the text is empty")
 
 
-def _find_in_mapping(value: dict[str, Any], rule: Rule, path: str) -> Iterator[Fault]:
+def _check_mapping(value: dict[str, Any], rule: Rule, add: Add, path: str) -> None:
     known: Rule = rule.get("properties", {})
     for key in value:
         place = f"{path}.{key}" if path else key
         if key in known:
-            yield from find_faults(value[key], known[key], place)
+            check(value[key], known[key], add, place)
         elif not rule.get("additionalProperties", True):
             near = difflib.get_close_matches(key, known, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"the keys here are {', '.join(known)}"
-            yield Fault(UNKNOWN_KEY, place, f"the key {key!r} is not known here", hint)
+            add(UNKNOWN_KEY, place, f"the key {key!r} is not known here", hint)
     for key in rule.get("required", ()):
         if key not in value:
-            yield Fault(MISSING, path, f"the key {key!r} is missing")
+            add(MISSING, path, f"the key {key!r} is missing")
     if len(value) < rule.get("minProperties", 0):
-        yield Fault(MISSING, path, f"at least one key is expected: {', '.join(known)}")
+        add(MISSING, path, f"at least one key is expected: {', '.join(known)}")
     ways = [key for one in rule.get("oneOf", ()) for key in one["required"]]
     found = [key for key in ways if key in value]
     if ways and len(found) != 1:
-        yield Fault(WRONG if found else MISSING, path, f"one of the keys {' and '.join(ways)} is expected")
+        add(WRONG if found else MISSING, path, f"one of the keys {' and '.join(ways)} is expected")
 
 
 def _list_choices(rule: Rule) -> Iterator[Rule]:
@@ -128,8 +120,7 @@ def read_text(text: str | bytes, path: Path | None = None) -> tuple[ScenarioFile
     if problems:
         return None, [Finding(NOT_READ, _line_of(one.path), "", one.message, one.hint) for one in problems]
     reader = _Reader(read_places(decoded, "yaml"))
-    for fault in find_faults(document, schema()):
-        reader.add(*fault)
+    check(document, schema(), reader.add)
     file = None if reader.findings else reader.read_file(document, path)
     return (None if reader.findings else file), reader.findings
 
