@@ -10,10 +10,10 @@ files['machines/engine/lua'] = {
         'arithmetic', 'builtins', 'ecmascript', 'expressions', 'guard_explanation', 'sequences', 'values', -- expressions
         'batches', 'commit', 'creation', 'deletion', 'history_entries', 'retirement', 'instances', 'payloads', 'previews', 'pulse', 'repairs', 'step_jobs', 'step_log', 'step_plan', 'steps', -- instances
         'actions', 'chart', 'chart_writes', 'configurations', 'core', 'job_requests', 'permits', 'sends', -- interpreter
-        'awaited_jobs', 'completion', 'dead_jobs', 'due_jobs', 'group_limits', 'held_jobs', 'job_batches', 'job_repair', 'job_words', 'jobs', 'queue_bells', 'queue_counters', 'queue_figures', 'queue_limits', 'ready_order', -- jobs
+        'awaited_jobs', 'completion', 'dead_jobs', 'due_jobs', 'group_admissions', 'group_limits', 'held_jobs', 'job_batches', 'job_repair', 'job_words', 'jobs', 'queue_bells', 'queue_counters', 'queue_limits', 'ready_order', -- jobs
         'accepted_senders', 'delivery', 'inbox', 'traces', -- messages
         'cardinality', 'locks', 'pattern_keys', 'scoreboards', 'sessions', -- patterns
-        'data_indexes', 'failures', 'filters', 'keyset_pages', 'live_figures', 'texts', -- search
+        'data_indexes', 'failures', 'filters', 'keyset_pages', 'live_figures', 'queue_figures', 'texts', -- search
         'expansions', 'memory_instances', 'simulations', -- simulation
         'state_machine', -- sm
         'due_times', 'timer_firing', 'timers', -- timers

@@ -26,6 +26,7 @@ from .instances.inspection import InspectionMethods
 from .instances.repairs import RepairMethods
 from .instances.retirement import Retirement
 from .jobs.clock_jump import ClockBounds, ClockJumps
+from .jobs.group_admissions import GroupAdmissions
 from .jobs.queue_operations import JobMethods
 from .jobs.records import WorkerInfo
 from .jobs.wakeups import ReadyQueues, Wakeups
@@ -82,6 +83,7 @@ class Engine(
         self._encryption = FieldEncryption(codec, self._catalog.sensitive)
         self._replication = Replication(self._caller, replicas, replica_timeout)
         self._delivery = Delivery(self._caller, self._catalog)
+        self._admissions = GroupAdmissions(self._caller)
         self._worker_registry = WorkerRegistry(self._caller, self.keys)
         self._ready_queues = ReadyQueues(redis, self.keys, self._catalog)
         self.wakeups = Wakeups(self._caller, self.keys, self._catalog, self._worker_registry)

@@ -6,6 +6,7 @@ atomic call may touch them all on a cluster. A *root* is that shared beginning, 
 ``tests/engine/connection/test_keys.py`` pins every literal.
 """
 
+import hashlib
 import re
 from binascii import crc_hqx
 from dataclasses import dataclass
@@ -26,6 +27,11 @@ def crc16(data: bytes) -> int:
 def choose_partition(id: str, partitions: int) -> int:
     """Return the number of the partition that holds the instance."""
     return 0 if partitions == 1 else crc16(id.encode()) % partitions
+
+
+def choose_home(group: str, partitions: int) -> int:
+    """Return the number of the partition that has the limits of a group, as ``lua/jobs/group_limits.lua`` does."""
+    return int(hashlib.sha1(group.encode(), usedforsecurity=False).hexdigest()[:8], 16) % partitions
 
 
 def get_machine(root: str) -> str:
@@ -173,6 +179,10 @@ class Partition:
     def releases(self, queue: str) -> str:
         """zset: groups with held jobs, by the ms at which a take looks at them again; below 0, the next one does."""
         return f"{self.root}:q:{queue}:releases"
+
+    def admitted(self, queue: str) -> str:
+        """zset: the jobs that the home of their groups admitted, as in ``members``, by the ms of their latest check."""
+        return f"{self.root}:q:{queue}:admitted"
 
     def stats(self, queue: str) -> str:
         """hash: counters of a queue, and histograms of wait and run times."""

@@ -8,9 +8,11 @@ from collections import Counter
 import pytest
 
 from machines.engine import Engine
-from tests.engine.builders import door
+from tests.engine.builders import door, machine
+from tests.engine.jobs.counted_jobs import CountedJobs
 
 LIMIT, GROUPS, JOBS, WORKERS = 3, 30, 20, 6
+MANY, INSTANCES = 20, 240  # workers, and instances of three groups
 
 
 @pytest.fixture
@@ -48,3 +50,18 @@ def test_no_group_has_more_jobs_at_a_time_than_its_limit_and_none_has_fewer(engi
             assert len(keys) == 3, "they are on all nodes"
         engine.complete_many([(job, None) for job in leased])
         left -= min(LIMIT, left)
+
+
+def test_twenty_workers_never_pass_the_limits_of_groups_whose_instances_lie_on_all_nodes(engine, cluster):
+    work = {"src": "run", "queue": "work", "group": "group", "onDone": "over"}
+    states = {"idle": {"on": {"go": "work"}}, "work": {"invoke": work}, "over": {}}
+    queues = {"work": {"groups": {"concurrency": LIMIT}}}
+    engine.publish(machine("errand", states, context={"group": ""}, queues=queues))
+    for number in range(INSTANCES):
+        engine.create("errand", f"i{number}", data={"group": f"g{number % 3}"})
+        engine.fire("errand", f"i{number}", "go")
+    counted = CountedJobs(engine, INSTANCES)
+    counted.run(MANY)
+    assert set(counted.done.values()) == {1}
+    assert max(counted.most.values()) <= LIMIT
+    assert engine.counts("errand")["over"] == INSTANCES

@@ -20,6 +20,7 @@ def line(
     id: str = NAME,
     unique: bool = False,
     limited: int = 0,
+    **top: Any,
 ) -> dict[str, Any]:
     """One job after the other, then ``done``; a job that comes to nothing leads to ``failed``. Times in ms.
 
@@ -42,7 +43,7 @@ def line(
             | ({"group": "len(instance.id)"} if limited else {})
         }
     queues = {"queues": {"jobs": {"groups": {"concurrency": limited}}}} if limited else {}
-    return {"id": id, "initial": names[0], "context": {"moved": 0, "why": ""}, "states": states} | queues
+    return {"id": id, "initial": names[0], "context": {"moved": 0, "why": ""}, "states": states} | queues | top
 
 
 def begin(engine: Engine, ids: Iterable[str], machine: str = NAME) -> None:

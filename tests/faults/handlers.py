@@ -41,6 +41,24 @@ def lethal(job: Job) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def counted(engine: Engine) -> Any:
+    """Notes on the server that its job of a group runs, and each moment at which more do than the limit lets: of these,
+    only the ones count whose token still holds the job."""
+
+    def run(job: Job) -> str:
+        taken, running = job.taken, f"running:{job.taken.group}"
+        mine = f"{taken.root}:job:{taken.id} {taken.token}"
+        engine.client.sadd(running, mine)
+        marks = [mark.partition(" ") for mark in engine.client.smembers(running)]
+        held = [key for key, _, token in marks if engine.client.hget(key, "token") == token]
+        engine.client.rpush("counts", len(held))
+        time.sleep(SHORT / 20)
+        engine.client.srem(running, mine)
+        return job.id
+
+    return run
+
+
 def stubborn(engine: Engine) -> Any:
     """Says that it began, and by whom; goes on when told, and does not care whether the job is still its own."""
 
@@ -59,4 +77,5 @@ def registry(engine: Engine) -> Registry:
         found.handler(function.__name__)(function)
     found.handler("together", max_jobs=20)(together)
     found.handler("stubborn")(stubborn(engine))
+    found.handler("counted")(counted(engine))
     return found

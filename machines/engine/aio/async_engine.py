@@ -530,8 +530,8 @@ class AsyncEngine(AsyncCalls):
         ("100/s", "5/s burst 20").
 
         None: the limit of the current definition, if any. 0 and "none": no limit, whatever the definition says. Limits
-        are exact on one partition; of several, each has its share, at least one job at a time. A group whose jobs are
-        enqueued without an instance is on one partition.
+        of a group are exact, and so are those of a queue on one partition; of several, each has its share of these, at
+        least one job at a time.
         """
         await self._call(
             Engine.limit, machine, queue, group=group, concurrency=concurrency, rate=rate, actor=actor, reason=reason

@@ -102,7 +102,7 @@ class CompiledDefinition:
 
     def compare_partitions(self, held: int) -> list[Finding]:
         """Return warnings where the machine was published with another number of partitions than this one names, and
-        where it has more of them than a limit has jobs."""
+        where it has more of them than the limit of a queue has jobs."""
         wanted, name, found = self.partitions, self.source["id"], list(self._find_low_limits(held))
         if wanted not in (None, held):
             message = f"{name} has {held} partitions and keeps them; {wanted} would apply to a new machine only"
@@ -112,14 +112,10 @@ class CompiledDefinition:
 
     def _find_low_limits(self, held: int) -> Iterator[Finding]:
         for queue, limit in self.program.get("limits", {}).items():
-            shared: dict[Path, int | None] = {("concurrency",): limit.get("concurrency")}
-            if queue in self.program.get("spread", ()):
-                shared["groups", "concurrency"] = limit.get("groups", {}).get("concurrency")
-            for path, most in shared.items():
-                if most and most < held:
-                    message = f"up to {held} jobs run at a time: each of {held} partitions may run one"
-                    hint = 'where the limit must hold, publish a new machine with "partitions": 1'
-                    yield make_finding("SB219", render(("queues", queue, *path)), message, hint)
+            if 0 < limit.get("concurrency", 0) < held:
+                message = f"up to {held} jobs run at a time: each of {held} partitions may run one"
+                hint = 'where the limit must hold, use one group, or publish a new machine with "partitions": 1'
+                yield make_finding("SB219", render(("queues", queue, "concurrency")), message, hint)
 
     @property
     def _checked(self) -> Machine:

@@ -77,7 +77,6 @@ def build_program(machine: Machine) -> dict[str, Any]:
         "events": {event.name: _payload(event) for event in machine.events.values() if event.fields is not None},
         "queues": list(collect_feeds(machine)),
         "limits": {queue: _limit(limit) for queue, limit in machine.limits.items()},
-        "spread": list_spread_queues(machine),
         "known": list_known_events(machine),
         "open": any(is_pattern(event) for _, event in list_descriptors(machine)),
         "errors": "raise" if machine.raises_errors else "",
@@ -125,13 +124,6 @@ def collect_feeds(machine: Machine) -> dict[str, set[str]]:
             if not invoke.is_machine:
                 feeds.setdefault(invoke.queue, set()).add(invoke.src)
     return feeds | {queue: set() for queue in machine.limits if queue not in feeds}
-
-
-def list_spread_queues(machine: Machine) -> list[str]:
-    """List the queues with jobs of groups that are requested by instances: these are spread over the partitions."""
-    found = {action.name for action in machine.actions if action.work and action.work.group}
-    invokes = [invoke for state in machine.states.values() for invoke in state.invokes if not invoke.is_machine]
-    return sorted(found | {invoke.queue for invoke in invokes if invoke.work and invoke.work.group})
 
 
 def _limit(limit: Limit) -> dict[str, Any]:

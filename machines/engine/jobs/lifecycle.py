@@ -20,11 +20,12 @@ from machines.engine.connection import replies
 from machines.engine.connection.calls import keep_available, translate
 from machines.engine.connection.replies import Status
 from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, Refused, SignalboxError
-from machines.engine.keys import Partition
+from machines.engine.keys import Partition, choose_home
 from machines.engine.records import Instance, Outcome
 
 from . import reading, records
 from .clock_jump import ClockBounds, list_words
+from .group_admissions import GroupAdmissions
 from .reading import JobReadMethods
 from .records import Enqueue, EnqueueOptions, Job, Taken
 
@@ -34,6 +35,7 @@ MAX_TAKEN = 1000  # jobs one call hands out
 ENQUEUED_TOGETHER = 50  # jobs that one call enqueues: some ms in which the server does nothing else
 MAX_TOGETHER = 100  # jobs that one call takes or ends, which does fewer when some ms are over
 MAX_NOTE = 200  # characters
+MAX_REFUSALS = 3  # takes from a partition with jobs that the homes of their groups refused, of one call
 MORE = "more"  # why a call took fewer jobs than are ready
 
 Batches = dict[tuple[str, str, str], list[tuple[int, Enqueue, tuple[Any, ...]]]]
@@ -42,6 +44,8 @@ Batches = dict[tuple[str, str, str], list[tuple[int, Enqueue, tuple[Any, ...]]]]
 
 class LifecycleMethods(JobReadMethods):
     """The jobs of all machines: a part of ``Engine``. Times given as ``now`` replace the server's clock."""
+
+    _admissions: GroupAdmissions
 
     # Enqueue
 
@@ -105,13 +109,17 @@ class LifecycleMethods(JobReadMethods):
         return results
 
     def _choose_job_partition(self, call: Enqueue) -> Partition:
-        """Return the partition of a new job: by its unique key, its instance key, its group or its idempotency key,
-        else any."""
+        """Return the partition of a new job: by its unique key, its instance key or its idempotency key, else the home
+        of its group, else any."""
         partitions = self._catalog.partitions(call.machine)
         if len(partitions) == 1:
             return partitions[0]
-        near = call.unique or call.instance_key or call.group or call.key
-        return self._catalog.partition(call.machine, near) if near else secrets.choice(partitions)
+        if near := call.unique or call.instance_key or call.key:
+            return self._catalog.partition(call.machine, near)
+        if call.group:
+            growth = self._catalog.find_growth(call.machine)
+            return partitions[choose_home(call.group, growth.before if growth else len(partitions))]
+        return secrets.choice(partitions)
 
     def _read_enqueued(
         self, root: str, part: Sequence[tuple[int, Enqueue, tuple[Any, ...]]], reply: Any
@@ -147,6 +155,7 @@ class LifecycleMethods(JobReadMethods):
         failed = None
         for number, partition in self._rotate_partitions(machine, partitions):
             types_of = partial(self._catalog.types, machine, partition.root)
+            refusals = 0
             while number not in taken.emptied and (wanted := min(count - len(taken), MAX_TOGETHER)) > 0:
                 args = (queue, worker, wanted, *ends, os.urandom(6).hex(), "hears", "brief")
                 try:
@@ -157,10 +166,17 @@ class LifecycleMethods(JobReadMethods):
                 except SignalboxError as error:
                     failed = error  # jobs that are leased already must reach the worker
                     break
-                taken += found
+                admitted, wait = self._admissions.admit(queue, found, ends[1])
+                taken += admitted
                 if len(found) < wanted and reply[1] != MORE:
                     taken.emptied.add(number)
                 _note_hint(taken, reply[1])
+                if wait is not None:
+                    refusals += 1
+                    _note_hint(taken, wait)
+                    if refusals == MAX_REFUSALS:
+                        _note_hint(taken, 1)
+                        break
         if failed is not None and not taken:
             raise failed
         if taken and self._catalog.find_growth(machine) is not None:
@@ -203,6 +219,7 @@ class LifecycleMethods(JobReadMethods):
             steps.end(0, ended)
         if ended[0] != Status.OK:
             raise self._build_job_error(job, ended)
+        self._admissions.free([job], at)
         moved = self._read_moved(job, ended)
         if replies.has_messages(ended):
             self._deliver(job.root, now)
@@ -216,8 +233,10 @@ class LifecycleMethods(JobReadMethods):
         at = arguments.encode_whole("now", now)
         results: list[Any] = []
         batches: dict[str, list[tuple[int, Job, str]]] = {}
+        jobs = []
         for index, (job, result) in enumerate(ends):
             results.append(None)
+            jobs.append(job)
             try:
                 batches.setdefault(require_job(job).root, []).append((index, job, self._encode_result(job, result)))
             except SignalboxError as error:
@@ -230,6 +249,8 @@ class LifecycleMethods(JobReadMethods):
                     how = tracing.begin_ends(((index, job) for index, job, _ in part), steps, "slice")
                     waiting.append((root, part, how))
             senders = self._send_ends(at, waiting, results, steps)
+        ended = (job for job, result in zip(jobs, results, strict=True) if not isinstance(result, SignalboxError))
+        self._admissions.free(ended, at)
         for root in senders:
             self._deliver(root, now)
         return results
@@ -330,6 +351,7 @@ class LifecycleMethods(JobReadMethods):
         reply = self._caller.call("sb_fail", job.root, *(_escape(a) if isinstance(a, str) else a for a in args))
         if reply[0] != Status.OK:
             raise self._build_job_error(job, reply)
+        self._admissions.free([job], str(args[6]))
         return str(reply[1])
 
     def extend(self, jobs: Job | Sequence[Job], lease: int, *, now: int | None = None) -> list[bool]:

@@ -167,7 +167,7 @@ def read_taken_jobs(
         job.timeout = int(row["timeout"]) if "timeout" in row else 0
         job.lease = int(row["lease"]) if "lease" in row else limits.DEFAULT_LEASE
         job.priority = int(row["priority"]) if "priority" in row else limits.DEFAULT_PRIORITY
-        job.group = row.get("group", "")
+        job.group, job.home = row.get("group", ""), row.get("home", "")
         row[_LEASE] = (now, worker, token, until, text, types.get(definition))
         job._lazy = _FIELDS_OF_TAKEN, row
         job.__class__ = Job
@@ -226,6 +226,7 @@ _FIELDS: Mapping[str, Callable[[Row], Any]] = {
     "timeout": lambda row: int(row.get("timeout") or 0),
     "due": _make_time_reader("due", "created"),
     "started": _make_time_reader("started", "taken"),
+    "home": lambda row: "",
     "instance_is": lambda row: "",
     "instance_state": lambda row: (),
     "backoff": lambda row: int(row.get("backoff", limits.DEFAULT_BACKOFF)),

@@ -44,9 +44,10 @@ class Job(LazyRecord):
     ``lease`` and ``timeout`` (0: none) are durations in ms, all other times are ms since the epoch, 0 for none.
     ``due``: when it became ready, or will; ``deadline``: when this attempt has to end; ``started``: its first attempt,
     ``taken`` its latest; ``finished``: when it died; ``handled``: when its instance no longer waited for the dead job,
-    whose place then is "handled". ``progress``: the last report of its handler, ``{"done", "total", "note", "at"}``.
-    ``log``: the last ten attempts that ended, oldest first, ``{"attempt", "worker", "taken", "ended", "outcome",
-    "kind", "error"}``; the outcome is "failed", "timeout", "lost" (its lease ran out) or "handed back". ``instance``
+    whose place then is "handled". ``home``: the root of the partition that counts it in its group, "" where its own
+    does. ``progress``: the last report of its handler, ``{"done", "total", "note", "at"}``. ``log``: the last ten
+    attempts that ended, oldest first, ``{"attempt", "worker", "taken", "ended", "outcome", "kind", "error"}``; the
+    outcome is "failed", "timeout", "lost" (its lease ran out) or "handed back". ``instance``
     and ``invoke`` are empty for a job without an instance. Of a job that was read, ``instance_is`` tells what has
     become of the instance: "present", "finished", "gone", "later" (the id belongs to a later instance, whose data and
     state the job does not show), "elsewhere" (in another partition), or "" for none; ``instance_state``: its active
@@ -77,6 +78,7 @@ class Job(LazyRecord):
     priority: int = 5
     group: str = ""
     weight: float = 1
+    home: str = ""
     unique: str = ""
     batch: str = ""
     timeout: int = 0
@@ -137,7 +139,7 @@ class EnqueueOptions(TypedDict, total=False):
     ``priority`` 0 to 9, 9 first; ``delay``, ``backoff``, ``lease``, ``timeout`` in ms. ``unique``: a key that has an
     open job on this queue returns that job, and nothing is added; with ``debounce`` (ms, in place of ``delay``), a job
     that no worker has taken becomes this one and waits anew, and beside any other a job is added. It is
-    stored on the partition of ``unique``, else of ``instance_key``, else of ``group``, else of the idempotency key,
+    stored on the partition of ``unique``, else of ``instance_key``, else of the idempotency key, else of ``group``,
     else on any. ``stop``: kinds of exceptions that are not retried. Jobs of one priority share the queue fairly by
     ``group`` (a tenant, an account), by the ``weight`` of each, 0.1 to 10.
     """

@@ -214,8 +214,11 @@ class Repartition:
 
     def _publish_everywhere(self) -> None:
         """Publish on the new partitions what the first one has, and share the limits of the definition anew."""
-        self._catalog.copy_versions(self.machine)
         first = self._keys.partition(self.machine)
+        homes = self._caller.command("HGET", first.meta, "homes") or self._growth.before
+        for root in self._roots(0, self.to):
+            self._caller.command("HSET", root.meta, "homes", homes)  # groups keep their homes
+        self._catalog.copy_versions(self.machine)
         current, granted = self._caller.command("HMGET", first.meta, "current", "granted")
         number = int(str(current).partition(":")[0])
         row = self._caller.command("HMGET", first.definition(number), "digest", "program", "source")

@@ -44,6 +44,7 @@ LITERALS = {
     ("turns", "todo"): ":q:todo:turns",
     ("limits", "todo"): ":q:todo:limits",
     ("members", "todo"): ":q:todo:members",
+    ("admitted", "todo"): ":q:todo:admitted",
     ("arrivals", "todo"): ":q:todo:arrivals",
     ("releases", "todo"): ":q:todo:releases",
     ("stats", "todo"): ":qs:todo",

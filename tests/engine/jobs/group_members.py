@@ -15,6 +15,8 @@ def list_wrong_members(client: Any, keys: Partition, queue: str) -> list[str]:
     scores = dict(client.zrange(keys.ready(queue), 0, -1, withscores=True))
     for member in client.zrange(keys.members(queue), 0, -1):
         group, rest = member.split("\0")
+        if rest[0] == "w" or " " in rest:
+            continue  # of other partitions, as the home of the group counts them
         letter, order, job = (rest[0], int(rest[1:16]), rest[16:]) if rest[0] == "h" else (rest[0], 0, rest[1:])
         place, of = client.hmget(keys.job(job), "place", "group")
         score = scores.get(job, -1)

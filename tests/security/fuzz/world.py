@@ -96,6 +96,7 @@ DRAFT = json.dumps(_COMPILED.program)
 B, Y = "{box:0}", "{yard:0}"
 #: function -> the root it is called with, and its words
 CALLS: dict[str, tuple[str, list[str]]] = {
+    "sb_admit": (B, ["admit", "work", AT, "g", "0-1", "1-n", "more"]),
     "sb_arrive": (B, ["", AT, "arrive", "a"]),
     "sb_batch": (B, [AT, "b", "k", "1", "0", "{}", "src", "work", "", "5", "0", "", "3", "1", "1", "0", "1", ""]),
     "sb_batch_look": (B, ["b", ""]),

@@ -36,6 +36,7 @@ function keys.limits(root, queue) return root .. ':q:' .. queue .. ':limits' end
 function keys.members(root, queue) return root .. ':q:' .. queue .. ':members' end
 function keys.arrivals(root, queue) return root .. ':q:' .. queue .. ':arrivals' end
 function keys.releases(root, queue) return root .. ':q:' .. queue .. ':releases' end
+function keys.admitted(root, queue) return root .. ':q:' .. queue .. ':admitted' end
 function keys.stats(root, queue) return root .. ':qs:' .. queue end
 function keys.unique(root, queue, key) return root .. ':u:' .. queue .. ':' .. key end
 function keys.withdrawn(root, job) return root .. ':w:' .. job end

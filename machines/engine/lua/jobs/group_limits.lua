@@ -5,25 +5,31 @@
 -- <root>:q:<queue>:members names these jobs: the group, a zero byte, a letter (held, ready, leased), the job. Members of a
 -- group are counted by their range; a job that is added or removed twice counts once. The letter of a held one is followed by
 -- its place in the order of its group.
+-- Of a machine with several partitions each group has a home among them, which counts the jobs of all: it admits those that
+-- others have leased (group_admissions.lua) and, once it was asked for that, its own in the same way.
 local group_limits = {}
 
 local call = redis.call
 local HELD = 2 ^ 47 -- added to the order of a held job, gives its score among the ready ones
 local BAND = 2 ^ 43 -- of the orders of one priority
 local NEXT = -2 ^ 50 -- of groups that the next take looks at
+local LOOKED = -2 ^ 49 -- above the marks of these
 local MAX_OWN = 10000 -- groups of a queue with limits of their own
 local MAX_LEASED = 10000 -- leased jobs that are counted when a limit is set
+local REST, REST_EACH, MAX_REST = 1000, 10, 30000 -- ms of a group whose home has no room; for each group that rests; at most
 local FEW_MARKED, MAX_MARKED = 100, 1000 -- groups that are looked at in the order of their jobs; of more, all are, by name
 group_limits.HELD = HELD
 
-local function list_ranges(group, letter)
+function group_limits.list_ranges(group, letter)
     local head = group .. '\0' .. letter
     return '[' .. head, '(' .. group .. '\0' .. string.char(string.byte(letter) + 1)
 end
 
-local function make_member(group, letter, job)
+function group_limits.make_member(group, letter, job)
     return group .. '\0' .. letter .. job
 end
+
+local list_ranges, make_member = group_limits.list_ranges, group_limits.make_member
 
 local function make_held(group, order, job)
     return make_member(group, 'h', string.format('%015.0f', order) .. job)
@@ -41,11 +47,17 @@ local function decode(text)
     return ok and type(found) == 'table' and found or {}
 end
 
--- Limits of a queue whose jobs are spread over partitions: this one's share of them.
-local function take_share(rules, root, shares)
-    if rules.concurrency then rules.concurrency = queue_limits.compute_share(root, rules.concurrency, shares) end
-    if rules.interval then rules.interval = rules.interval * shares end
-    return rules
+-- Answers among how many partitions the groups of a queue have their homes; nil where there is one partition. The number stays
+-- when a machine grows, so that a group keeps its home.
+local function read_homes(root)
+    local row = call('HMGET', keys.meta(root), 'homes', 'partitions')
+    return (tonumber(row[2]) or 1) > 1 and tonumber(row[1] or row[2]) or nil
+end
+
+-- Answers the number of the partition that admits the jobs of a group; nil where this one does so when it leases them.
+local function find_home(root, group, homes, is_asked)
+    local home = tonumber(string.sub(redis.sha1hex(group), 1, 8), 16) % homes
+    return (is_asked or home ~= tonumber(string.match(root, ':(%d+)}$'))) and home or nil
 end
 
 -- Reads the limits of a group; nil when it has none. `declared`: those of all groups as text, where the caller has read them.
@@ -54,15 +66,17 @@ function group_limits.read(root, queue, group, declared)
     if not declared then return nil end
     local own, of_all = decode(call('HGET', keys.limits(root, queue), group) or nil), decode(declared)
     local rules = queue_limits.make(own.paused, own.concurrency or of_all.concurrency, own.rate or of_all.rate)
-    if rules and (of_all.shares or 1) > 1 then take_share(rules, root, of_all.shares) end
+    if rules and of_all.homes then rules.home = find_home(root, group, of_all.homes, of_all.asked) end
     if rules and rules.interval then rules.tat = tonumber(call('ZSCORE', keys.arrivals(root, queue), group) or 0) end
     return rules
 end
 
 -- Counts the members of a group: 'r' or 'l'.
-local function count(root, queue, group, letter)
+function group_limits.count(root, queue, group, letter)
     return call('ZLEXCOUNT', keys.members(root, queue), list_ranges(group, letter))
 end
+
+local count = group_limits.count
 
 -- Lists the first held jobs of a group, as members.
 function group_limits.list_held(root, queue, group, most)
@@ -76,6 +90,33 @@ function group_limits.mark(root, queue, group)
     if not first then return false end
     call('ZADD', keys.releases(root, queue), NEXT + tonumber(string.match(first, '(%d+)$')), group)
     return true
+end
+
+-- Reads when a take looks at a group: the ms to which it rests; below 0, the next one, and minus the number of places that
+-- its home has for it.
+local function read_mark(root, queue, group)
+    return tonumber(call('ZSCORE', keys.releases(root, queue), group) or NEXT)
+end
+
+-- Has the next take make ready `places` held jobs of a group, for which its home has room; tells whether there are any.
+function group_limits.offer(root, queue, group, places)
+    if not group_limits.list_held(root, queue, group, 1)[1] then return false end
+    call('ZADD', keys.releases(root, queue), -places, group)
+    return true
+end
+
+-- Computes how long a group rests whose home has no room: an offer comes earlier, unless it is lost.
+local function compute_rest(root, queue)
+    return math.min(REST + REST_EACH * call('ZCARD', keys.releases(root, queue)), MAX_REST)
+end
+
+-- Lets a group rest whose home had no room, for some ms or as usual, unless there was an offer meanwhile. Answers for how long.
+function group_limits.rest(root, queue, group, ms, now)
+    local score = read_mark(root, queue, group)
+    if score < 0 and score > LOOKED or not group_limits.list_held(root, queue, group, 1)[1] then return 1 end
+    ms = ms or compute_rest(root, queue)
+    call('ZADD', keys.releases(root, queue), now + ms, group)
+    return ms
 end
 
 -- Has the next takes look at all groups with held jobs, in several steps where they are many; after such a look that is under
@@ -95,9 +136,11 @@ end
 -- Holds a job of a limited group, and answers its score among the ready ones; nil when the group has no limits. `has_run`: it
 -- comes back for a further attempt, before the other jobs of its group and priority.
 function group_limits.hold(root, queue, job, spec, priority, has_run)
-    if not group_limits.read(root, queue, spec.group) then return nil end
+    local rules = group_limits.read(root, queue, spec.group)
+    if not rules then return nil end
     local order = (9 - priority) * BAND + (has_run and 0 or tonumber(string.match(job, '(%d+)$')))
     call('ZADD', keys.members(root, queue), 0, make_held(spec.group, order, job))
+    if rules.home and read_mark(root, queue, spec.group) > LOOKED then return HELD + order end
     if are_many_marked(root, queue) then mark_all(root, queue) else group_limits.mark(root, queue, spec.group) end
     return HELD + order
 end
@@ -123,18 +166,24 @@ function group_limits.restore(root, queue, group, saved)
     call('ZREM', keys.releases(root, queue), group)
 end
 
--- Tells whether a job that was popped may be leased now, and counts it if so. `groups`: the default limits as text.
+-- Counts a leased job against the rate of its group.
+function group_limits.count_arrival(root, queue, group, rules, now)
+    if not rules.interval then return end
+    call('ZADD', keys.arrivals(root, queue), queue_limits.compute_arrival(rules, now) + rules.interval, group)
+end
+
+-- Tells whether a job that was popped may be leased now, and counts it if so. `groups`: the default limits as text. The second
+-- result: the home of its group, if that has to admit it.
 function group_limits.admit(root, queue, job, group, groups, now)
     local key, rules = keys.members(root, queue), group_limits.read(root, queue, group, groups)
     local was_ready = call('ZREM', key, make_member(group, 'r', job)) == 1
     if not rules then return true end
     if not was_ready and group_limits.list_held(root, queue, group, 1)[1] then return false end
+    if rules.home then return not rules.paused, rules.home end
     local leased = rules.concurrency and count(root, queue, group, 'l') or 0
     if queue_limits.compute_allowance(rules, leased, 1, now) == 0 then return false end
     call('ZADD', key, 0, make_member(group, 'l', job))
-    if rules.interval then
-        call('ZADD', keys.arrivals(root, queue), queue_limits.compute_arrival(rules, now) + rules.interval, group)
-    end
+    group_limits.count_arrival(root, queue, group, rules, now)
     return true
 end
 
@@ -143,6 +192,13 @@ end
 function group_limits.count_room(root, queue, group, most, now)
     local rules, ready = group_limits.read(root, queue, group), count(root, queue, group, 'r')
     if not rules then return most, nil, ready end
+    if rules.home then
+        if rules.paused then return 0, 'paused', ready end
+        local score = read_mark(root, queue, group)
+        if score < LOOKED then return most, nil, ready end
+        if score >= 0 then return 1, nil, ready end
+        return math.min(most, -score), compute_rest(root, queue), ready
+    end
     local leased = rules.concurrency and count(root, queue, group, 'l') or 0
     local room, why = queue_limits.compute_allowance(rules, leased, ready + most, now)
     return math.max(0, room - ready), why, ready
@@ -174,7 +230,8 @@ end
 -- Adds the member of a job that is held or leased, if it is missing; tells whether it was.
 function group_limits.add_member(root, queue, job, row)
     if (row.group or '') == '' then return false end
-    local is_leased = row.place == 'leased' and group_limits.read(root, queue, row.group)
+    local rules = row.place == 'leased' and group_limits.read(root, queue, row.group)
+    local is_leased = rules and not rules.home
     local member = is_leased and make_member(row.group, 'l', job)
         or row.place == 'ready' and row.score >= HELD and make_held(row.group, row.score - HELD, job)
     if not member or call('ZADD', keys.members(root, queue), 0, member) == 0 then return false end
@@ -183,10 +240,11 @@ function group_limits.add_member(root, queue, job, row)
 end
 
 -- Counts the jobs that are leased while limits are set, of one group or of all.
-local function count_leased(root, queue, only)
+local function recount_leased(root, queue, only)
     for _, job in ipairs(call('ZRANGE', keys.leased(root, queue), 0, MAX_LEASED - 1)) do
         local group = redis.pcall('HGET', keys.job(root, job), 'group')
-        if type(group) == 'string' and (not only or group == only) and group_limits.read(root, queue, group) then
+        local rules = type(group) == 'string' and (not only or group == only) and group_limits.read(root, queue, group)
+        if rules and not rules.home then
             call('ZADD', keys.members(root, queue), 0, make_member(group, 'l', job))
         end
     end
@@ -211,18 +269,26 @@ local function is_used(root, queue)
 end
 
 -- Stores what the definition declares for each group, {concurrency, rate = count, per = ms, burst}; nothing for no limits.
--- `shares`: over how many partitions the jobs of a group are spread.
-function group_limits.declare(root, queue, declared, shares)
+function group_limits.declare(root, queue, declared)
     local key, text = keys.rules(root, queue), nil
+    local before = call('HGET', key, 'groups') or nil
     if next(declared) or is_used(root, queue) then
         text = json.encode({ concurrency = declared.concurrency, rate = queue_limits.format_rate(declared, 1),
-            shares = shares > 1 and shares or nil })
+            homes = read_homes(root), asked = decode(before).asked })
     end
-    if shares > 1 then call('HSET', key, 'shares', shares) else call('HDEL', key, 'shares') end
-    if text == (call('HGET', key, 'groups') or nil) then return end
+    if text == before then return end
     if text then call('HSET', key, 'groups', text) else call('HDEL', key, 'groups') end
-    count_leased(root, queue)
+    recount_leased(root, queue)
     mark_all(root, queue)
+end
+
+-- Notes that jobs of another partition were to be admitted: from now on those of this one are admitted in the same way.
+function group_limits.note_asked(root, queue)
+    local key = keys.rules(root, queue)
+    local declared = decode(call('HGET', key, 'groups') or nil)
+    if declared.asked then return end
+    declared.asked = true
+    call('HSET', key, 'groups', json.encode(declared))
 end
 
 -- Changes the own limits of a group: `fields` holds what changes, '' in place of what goes. Answers nil, or why not.
@@ -234,10 +300,9 @@ function group_limits.set(root, queue, group, fields)
     end
     for name, value in pairs(fields) do own[name] = value ~= '' and value or nil end
     if next(own) then call('HSET', key, group, json.encode(own)) else call('HDEL', key, group) end
-    local rules = keys.rules(root, queue)
-    call('HSETNX', rules, 'groups', json.encode({ shares = tonumber(call('HGET', rules, 'shares') or nil) }))
+    call('HSETNX', keys.rules(root, queue), 'groups', json.encode({ homes = read_homes(root) }))
     if fields.rate then call('ZREM', keys.arrivals(root, queue), group) end
-    count_leased(root, queue, group)
+    recount_leased(root, queue, group)
     group_limits.mark(root, queue, group)
     return nil
 end

@@ -1,10 +1,11 @@
--- needs: group_limits, keys, ready_order
+-- needs: group_limits, jobs, keys, queue_counters, ready_order
 -- Held jobs of a queue: those of groups that have reached their limits. A take makes ready what the limits allow by then.
 local held_jobs = {}
 
 local call = redis.call
 local MOST, GROUPS = 50, 100 -- jobs of a group, and groups, that one take makes ready
 local STEP = 10 -- groups that are marked where many are due
+local FIELDS = { 'queue', 'token', 'group', 'weight', 'priority', 'attempt', 'taken', 'due', 'created' }
 local LONGEST = 60000 -- ms after which a group is looked at again: one that is due later has waited since the clock was set back
 
 -- Makes ready the first held jobs of a group, as far as its limits allow; notes when to look at it again.
@@ -48,6 +49,36 @@ function held_jobs.put_back(root, queue, job, row)
     local has_run = (tonumber(row.attempt) or 0) > 0
     call('ZADD', keys.ready(root, queue), ready_order.compute_score(root, queue, job, row, has_run), job)
     ready_order.give_back(root, queue, row)
+end
+
+-- Holds the ready jobs of a group again, and lets it rest.
+local function rest(root, queue, group, ms, now)
+    local from, to = group_limits.list_ranges(group, 'r')
+    for _, member in ipairs(call('ZRANGEBYLEX', keys.members(root, queue), from, to, 'LIMIT', 0, MOST)) do
+        local _, _, job = group_limits.parse_member(member)
+        local row = redis.pcall('HMGET', keys.job(root, job), 'queue', 'priority', 'weight', 'attempt')
+        call('ZREM', keys.members(root, queue), member)
+        if not row.err and row[1] == queue then
+            local spec = { priority = row[2] or nil, weight = row[3] or nil, attempt = row[4] or nil, group = group }
+            held_jobs.put_back(root, queue, job, spec)
+        end
+    end
+    return group_limits.rest(root, queue, group, ms, now)
+end
+
+-- Holds a leased job again that the home of its group did not admit, where it was, and does not count the attempt. The group
+-- rests for some ms or, without `ms`, as usual. Answers for how long; nil when the token no longer holds the job.
+function held_jobs.take_back(root, queue, job, token, ms, now)
+    local row = jobs.read_held(root, job, token, FIELDS)
+    if not row or row.queue ~= queue or not row.group then return nil end
+    local attempt, key = tonumber(row.attempt) - 1, keys.job(root, job)
+    local score = ready_order.compute_score(root, queue, job, row, attempt > 0)
+    jobs.move(root, job, queue, 'leased', 'ready', score, 'attempt', attempt, 'token', '', 'worker', '')
+    if attempt == 0 then call('HDEL', key, 'taken', 'started') end
+    local waited = (tonumber(row.taken) or now) - (tonumber(row.due or row.created) or now)
+    queue_counters.count_wait_times(root, queue, { [queue_counters.find_bucket(waited)] = -1 })
+    if score < group_limits.HELD then jobs.ring_bell(root, queue) end
+    return rest(root, queue, row.group, ms, now)
 end
 
 -- Answers the ms until a group may have room, nil when none will by time alone.

@@ -121,7 +121,8 @@ end
 
 -- Checks a member of the jobs of groups with limits, whose counts must not hold a place for a job that has left.
 local function check_group_member(root, queue, member, tally)
-    local _, _, job = group_limits.parse_member(member)
+    local _, letter, job = group_limits.parse_member(member)
+    if letter == 'w' or letter == 'l' and string.find(job, ' ', 1, true) then return end -- of other partitions: sb_admit
     local row = job and read(root, job)
     if row then row.score = tonumber(redis.call('ZSCORE', keys.ready(root, queue), job) or 0) end
     if row and row.queue == queue and group_limits.is_member(member, row) then return end

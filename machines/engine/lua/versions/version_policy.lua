@@ -117,13 +117,12 @@ end
 -- The limits of the current version apply to all queues, also those that only earlier versions use. `only`: the queues to
 -- declare, a set; nil for all.
 function version_policy.store_limits(root, source, partitions, only)
-    local declared, shares = source.limits or {}, {}
-    for _, queue in ipairs(source.spread or {}) do shares[queue] = partitions end
+    local declared = source.limits or {}
     for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
         if not only or only[queue] then
             local row = declared[queue] or {}
             queue_limits.declare(root, queue, row, partitions)
-            group_limits.declare(root, queue, row.groups or {}, shares[queue] or 1)
+            group_limits.declare(root, queue, row.groups or {})
         end
     end
 end

@@ -36,6 +36,7 @@ end
 local function store(root, def, version, row)
     redis.call('HSET', keys.definition(root, version), 'program', row.program, 'source', row.source,
         'digest', row.digest, 'secret', row.secret)
+    redis.call('HSETNX', keys.meta(root), 'homes', redis.call('HGET', keys.meta(root), 'partitions') or row.partitions)
     redis.call('HSET', keys.meta(root), 'def:' .. version, def, 'partitions', row.partitions)
     if row.is_current then redis.call('HSET', keys.meta(root), 'current', def) end
     local newest = tonumber(redis.call('HGET', keys.meta(root), 'newest') or 0)

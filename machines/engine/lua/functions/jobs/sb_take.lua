@@ -8,9 +8,10 @@
 -- Returns: {OK, hint, now, job, {field, value, ... of the job as they were before}, token (it begins with the attempt), ms
 --          the lease ends, definition of its instance, that instance's data (JSON), job, ...}; the last two are '' for a job
 --          without an instance. The text of a plain job: when it was created, its src, invoke and instance, between spaces.
---          The hint says why there are fewer than `count`: '' there are no more, 'more' some ms were over (with 'hears'),
---          'paused', 'busy' (as many are leased as may be) or the ms until the rate allows one more ·
---          {BADARG, why}
+--          A field `home`, '3' or '3 more', says that the partition of this number has to admit the job before it runs
+--          (sb_admit), and whether jobs of its group are held here. The hint says why there are fewer than `count`: '' there
+--          are no more, 'more' some ms were over (with 'hears'), 'paused', 'busy' (as many are leased as may be) or the ms until
+--          the rate allows one more · {BADARG, why}
 -- Notifies: <root>:pulse when anything was taken
 -- Cost:    O(count * log(queue))
 local MAX_COUNT, WAKE = 1000, 100
@@ -62,12 +63,21 @@ local function lease_job(key, row, taking)
     return token, lease_end
 end
 
--- Tells whether the limits of its group let a job be leased; it is held otherwise.
+-- Tells whether the limits of its group let a job be leased; it is held otherwise. Notes the home of the group in the row, if
+-- that has to admit the job.
 local function admit(root, queue, job, row, taking)
-    if group_limits.admit(root, queue, job, row.group, taking.groups, taking.now) then return true end
+    local may, home = group_limits.admit(root, queue, job, row.group, taking.groups, taking.now)
+    row.home = home
+    if may then return true end
     held_jobs.put_back(root, queue, job, row)
     taking.put_back = true
     return false
+end
+
+-- Adds the number of the home to the fields of a job, and whether jobs of its group are held.
+local function note_home(root, queue, row, flat)
+    local count, has_more = #flat, group_limits.list_held(root, queue, row.group, 1)[1]
+    flat[count + 1], flat[count + 2] = 'home', json.number(row.home) .. (has_more and ' more' or '')
 end
 
 -- Puts the popped jobs from this place on back where they were.
@@ -109,6 +119,7 @@ local function lease_popped(root, queue, popped, taking)
             leased[held + 1], leased[held + 2] = score, job
             held = held + 2
             if lease_end < first then first = lease_end end
+            if row and row.home then note_home(root, queue, row, flat) end
             local def, data = '', ''
             if instance then def, data = instances.encode_data(root, instance) end
             if taking.brief and instance and not row then

@@ -1,0 +1,111 @@
+"""Has leased jobs admitted by the home of their group: the partition that counts the group's jobs of all partitions.
+
+A job is leased, then admitted, and only then does it run; it ends first, and then its place is freed. So the home never
+counts too few. A process that is killed between two of these calls leaves an admission whose token no longer holds the
+job: the next jobs that are refused have it checked and freed.
+"""
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from machines.engine.connection.calls import Caller
+from machines.engine.connection.replies import Status
+from machines.engine.errors import SignalboxError
+from machines.engine.keys import Partition
+
+from .records import Job
+
+Place = tuple[str, str, str]  # group, job, token
+Call = tuple[str, str, Sequence[str | int]]
+BUSY = "busy"
+
+
+class GroupAdmissions:
+    """Admits jobs and frees their places. Safe to share between threads."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def admit(self, queue: str, jobs: Sequence[Job], now: str) -> tuple[Sequence[Job], int | None]:
+        """Return those of the jobs of one take that may run. The others are given back; then also the ms after which
+        to take again."""
+        homes: dict[str, list[tuple[Job, str]]] = {}
+        for job in jobs:
+            if job.home:
+                number, _, more = job.home.partition(" ")
+                object.__setattr__(job, "home", "")
+                homes.setdefault(_find_root(job.root, number), []).append((job, more))
+        if not homes:
+            return jobs, None
+        calls: list[Call] = [
+            ("sb_admit", home, ("admit", queue, now, *(w for j, more in own for w in (j.group, j.id, j.token, more))))
+            for home, own in homes.items()
+        ]
+        refused: dict[str, str] = {}
+        unchecked: dict[str, list[Place]] = {}
+        for (home, own), words in zip(homes.items(), self._call(calls), strict=True):
+            for (job, _), word in zip(own, words or [BUSY] * len(own), strict=False):
+                if word == "held":
+                    object.__setattr__(job, "home", home)
+                elif word != "free":
+                    refused[job.id] = word
+            if named := words[len(own) :]:
+                unchecked[home] = list(zip(named[::3], named[1::3], named[2::3], strict=True))
+        wait = self._give_back(queue, [job for job in jobs if job.id in refused], refused, now)
+        self._check(queue, unchecked, now)
+        return [job for job in jobs if job.id not in refused], wait
+
+    def free(self, jobs: Iterable[Job], now: str) -> None:
+        """Free the places of jobs whose attempts have ended, and offer them to the partitions that wait."""
+        queues: dict[str, dict[str, list[Place]]] = {}
+        for job in jobs:
+            if job.home:
+                queues.setdefault(job.queue, {}).setdefault(job.home, []).append((job.group, job.id, job.token))
+        for queue, freed in queues.items():
+            self._free(queue, freed, now)
+
+    def _free(self, queue: str, freed: dict[str, list[Place]], now: str) -> None:
+        calls: list[Call] = [
+            ("sb_admit", home, ("free", queue, now, *(word for place in places for word in place)))
+            for home, places in freed.items()
+        ]
+        offers: dict[str, list[str]] = {}
+        for home, words in zip(freed, self._call(calls), strict=True):
+            for number, group, places in zip(words[::3], words[1::3], words[2::3], strict=True):
+                offers.setdefault(_find_root(home, number), []).extend((group, places))
+        if offers:
+            self._call([("sb_admit", root, ("offer", queue, now, *words)) for root, words in offers.items()])
+
+    def _give_back(self, queue: str, jobs: Sequence[Job], words: dict[str, str], now: str) -> int | None:
+        if not jobs:
+            return None
+        triples = (word for job in jobs for word in (job.id, job.token, words[job.id]))
+        (reply,) = self._call([("sb_admit", jobs[0].root, ("back", queue, now, *triples))])
+        return int(reply[0]) if reply else 1
+
+    def _check(self, queue: str, unchecked: dict[str, list[Place]], now: str) -> None:
+        """Free the places of jobs that another token holds, or none."""
+        named = [(home, place) for home, places in unchecked.items() for place in places]
+        wanted = [Partition(_find_root(home, job.partition("-")[0])).job(job) for home, (_, job, _) in named]
+        tokens: list[Any] = []
+        with contextlib.suppress(SignalboxError):
+            tokens = self._caller.commands([(key, ("HGET", key, "token")) for key in wanted])
+        ended: dict[str, list[Place]] = {}
+        for (home, place), token in zip(named, tokens, strict=False):
+            if token != place[2]:
+                ended.setdefault(home, []).append(place)
+        if ended:
+            self._free(queue, ended, now)
+
+    def _call(self, calls: Sequence[Call]) -> list[list[str]]:
+        """Return what each call answered; nothing for one that failed: what is not freed is found by a check."""
+        answers: list[Any] = [None] * len(calls)
+        with contextlib.suppress(SignalboxError):
+            answers = self._caller.many(calls)
+        return [list(map(str, each[1:])) if isinstance(each, list) and each[0] == Status.OK else [] for each in answers]
+
+
+def _find_root(root: str, number: str) -> str:
+    """Return the root of another partition of the same machine."""
+    return f"{root.rpartition(':')[0]}:{number}}}"

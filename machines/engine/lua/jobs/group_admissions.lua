@@ -1,0 +1,105 @@
+-- needs: group_limits, keys, queue_limits
+-- Admissions of leased jobs by the home of their group, which so counts the jobs of all partitions of a machine. A job runs
+-- once it is admitted, under its token: so an admission whose token no longer holds its job is one of an attempt that ended,
+-- and can be freed at any time. Partitions that were refused are members, too (letter w), until a place is offered to them.
+local group_admissions = {}
+
+local call = redis.call
+local BUSY_CHECK, CHECK = 1000, 60000 -- ms after which an admission is checked: where jobs were refused, and at all
+local MOST = 20 -- admissions that one call names for a check
+
+local function make_waiting(group, partition)
+    return group .. '\0w' .. string.format('%05d', partition)
+end
+
+-- Finds the admission of an earlier attempt of a job, as a member.
+local function find_earlier(key, group, job)
+    local head = group .. '\0l' .. job
+    return call('ZRANGEBYLEX', key, '[' .. head .. ' ', '(' .. head .. '!', 'LIMIT', 0, 1)[1]
+end
+
+local function remove(root, queue, member)
+    call('ZREM', keys.admitted(root, queue), member)
+    return call('ZREM', keys.members(root, queue), member) == 1
+end
+
+-- Computes the ms after which a partition asks again for a group with a rate: those that wait do so one after the other. The
+-- latest turn that was given is noted beside the clock of the rate.
+local function give_turn(root, queue, group, rules, wait, now)
+    local key, others = keys.arrivals(root, queue), group_limits.count(root, queue, group, 'w') - 1
+    local latest = tonumber(call('ZSCORE', key, group .. '\0') or 0)
+    local turn = math.min(math.max(now + wait, latest + rules.interval), now + wait + rules.interval * others)
+    call('ZADD', key, turn, group .. '\0')
+    return math.ceil(turn - now)
+end
+
+-- Admits a job that another partition, or this one, has leased. `has_more`: its partition holds further jobs of the group.
+-- Answers 'held', 'free' where nothing counts it, 'busy', or the ms after which to ask again.
+function group_admissions.admit(root, queue, group, job, token, has_more, now)
+    local key, rules = keys.members(root, queue), group_limits.read(root, queue, group)
+    if not rules then return 'free' end
+    local earlier, waiting = find_earlier(key, group, job), make_waiting(group, string.match(job, '^%d+'))
+    local leased = rules.concurrency and group_limits.count(root, queue, group, 'l') - (earlier and 1 or 0) or 0
+    local room, why = queue_limits.compute_allowance(rules, leased, 1, now)
+    if room == 0 or has_more then call('ZADD', key, 0, waiting) else call('ZREM', key, waiting) end
+    if room == 0 then
+        return type(why) == 'number' and give_turn(root, queue, group, rules, why, now) or 'busy'
+    end
+    if earlier then remove(root, queue, earlier) end
+    group_limits.count_arrival(root, queue, group, rules, now)
+    if not rules.concurrency then return 'free' end
+    local member = group_limits.make_member(group, 'l', job .. ' ' .. token)
+    call('ZADD', key, 0, member)
+    call('ZADD', keys.admitted(root, queue), now, member)
+    return 'held'
+end
+
+-- Frees the places of jobs whose attempts have ended: `freed` holds group, job and token of each in turn. Answers the calls to
+-- make for them: partition, group and how many places there are for it, in turn. Partitions take turns.
+function group_admissions.free(root, queue, freed, now)
+    local groups, offers = {}, {}
+    for i = 1, #freed, 3 do
+        local group, job = freed[i], freed[i + 1]
+        if remove(root, queue, group_limits.make_member(group, 'l', job .. ' ' .. freed[i + 2])) then
+            groups[group] = groups[group] or { count = 0, partition = string.match(job, '^%d+') }
+            groups[group].count = groups[group].count + 1
+        end
+    end
+    for group, one in pairs(groups) do
+        local rules, key = group_limits.read(root, queue, group), keys.members(root, queue)
+        local leased = rules and rules.concurrency and group_limits.count(root, queue, group, 'l') or 0
+        local room = rules and queue_limits.compute_allowance(rules, leased, one.count, now) or 0
+        local first, last = group_limits.list_ranges(group, 'w')
+        local here = make_waiting(group, one.partition)
+        local found = room > 0 and call('ZRANGEBYLEX', key, '(' .. here, last, 'LIMIT', 0, room) or {}
+        if #found < room then
+            local others = call('ZRANGEBYLEX', key, first, '[' .. here, 'LIMIT', 0, room - #found)
+            for i = 1, #others do found[#found + 1] = others[i] end
+        end
+        for i, member in ipairs(found) do
+            call('ZREM', key, member)
+            local partition = tonumber(string.sub(member, #group + 3))
+            local places = math.floor(room / #found) + (i <= room % #found and 1 or 0)
+            local at = #offers
+            offers[at + 1], offers[at + 2], offers[at + 3] = partition, group, places
+        end
+    end
+    return offers
+end
+
+-- Lists admissions to check, which come last in the next check: group, job and token of each in turn.
+function group_admissions.list_unchecked(root, queue, is_busy, now)
+    local key, found = keys.admitted(root, queue), {}
+    local before = now - (is_busy and BUSY_CHECK or CHECK)
+    local due = call('ZRANGEBYSCORE', key, '-inf', before, 'LIMIT', 0, MOST)
+    if not due[1] then due = call('ZRANGEBYSCORE', key, '(' .. now + CHECK, '+inf', 'LIMIT', 0, MOST) end -- the clock was set
+    for i, member in ipairs(due) do
+        call('ZADD', key, now, member)
+        local group, _, rest = group_limits.parse_member(member)
+        local at = 3 * i - 2
+        found[at], found[at + 1], found[at + 2] = group, string.match(rest, '^(%S+) (.+)$')
+    end
+    return found
+end
+
+return group_admissions
