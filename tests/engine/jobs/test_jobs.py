@@ -37,6 +37,16 @@ def test_jobs_at_their_first_and_at_a_later_attempt_end_in_one_call(engine):
     assert [entry.rpartition("\t")[2] for entry in kept] == ['0=[0,60000,10,2,"w"]', '0=[60000,0,10,1,"w"]']
 
 
+def test_the_fields_of_a_job_may_be_in_any_order(engine):
+    busy(engine, "x")
+    (key,) = engine.client.scan_iter(engine.keys.partition("errand").job("*"))
+    fields = engine.client.hgetall(key)
+    engine.client.delete(key)
+    engine.client.hset(key, mapping={name: fields[name] for name in ("src", "place", *fields)})
+    (job,) = take(engine)
+    assert (job.src, job.queue, job.instance, job.created) == (fields["src"], fields["queue"], "x", NOW)
+
+
 def test_the_first_in_is_the_first_out(engine):
     busy(engine, *"cab")
     assert [job.instance for job in take(engine, count=2) + take(engine, count=9)] == ["c", "a", "b"]

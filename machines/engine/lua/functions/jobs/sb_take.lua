@@ -34,7 +34,7 @@ end
 -- Answers when a job became ready and its instance, if it is as `jobs.enqueue` writes most of them: never taken, and without
 -- a timeout, a lease or a delay of its own. nil for all others, and for what is no job.
 local function find_plain(flat)
-    if flat[7] ~= 'created' or flat[5] ~= 'queue' then return nil end
+    if flat[7] ~= 'created' or flat[5] ~= 'queue' or flat[3] ~= 'src' then return nil end
     if not flat[9] then return flat[8] end
     if flat[9] == 'instance' and flat[11] == 'invoke' and not flat[13] then return flat[8], flat[10] end
     if flat[9] == 'input' and not flat[11] then return flat[8] end
