@@ -87,6 +87,8 @@ Colours are custom properties with a fallback for light and dark; a page sets wh
 ``--sb-ink --sb-paper --sb-node --sb-lit --sb-lit-ink --sb-heat-fill --sb-heat-line --sb-go --sb-stop --sb-note``.
 """
 
+# ruff: noqa: F401  others take these from here
+
 from .dot_source import dot
 from .event_words import EventWords
 from .groups import GROUP, group_by_prefix
@@ -95,25 +97,3 @@ from .layout.state_tree import effective, foldable, top_level
 from .part_index import active, index, list_changed_parts
 from .part_names import edge_id, fold_id, queue_id, state_id
 from .svg.drawing import DRAWING, draw, lit, standalone
-
-__all__ = [
-    "DRAWING",
-    "GROUP",
-    "EventWords",
-    "LayoutFailed",
-    "active",
-    "dot",
-    "draw",
-    "edge_id",
-    "effective",
-    "fold_id",
-    "foldable",
-    "group_by_prefix",
-    "index",
-    "list_changed_parts",
-    "lit",
-    "queue_id",
-    "standalone",
-    "state_id",
-    "top_level",
-]
