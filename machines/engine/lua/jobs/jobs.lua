@@ -9,6 +9,10 @@ local MAX_LOG, MAX_LOGGED = 10, 200 -- attempts; bytes of the error of each
 local WITHDRAWN_MS = 600000 -- how long the withdrawal of a leased job is remembered for its worker
 local MAX_BELL_REQUESTS = 10000
 
+-- The last letter of the token of a plain job: one that was never taken, without a unique key, a group or a batch. Any other
+-- ends with a '-'.
+jobs.PLAIN = string.byte('+')
+
 local places = { ready = keys.ready, leased = keys.leased, delayed = keys.delayed, dead = keys.dead,
     handled = keys.handled }
 jobs.places = places

@@ -17,23 +17,30 @@
 local MAX_JOBS, LOOK, SLICES = 1000, 16, 2 -- jobs between two looks at the clock; time of a call
 local FIELDS = { 'queue', 'token' }
 local NO_RESULT = {} -- never written
-local pcall_redis, match = redis.pcall, string.match
+local pcall_redis, match, byte = redis.pcall, string.match, string.byte
 
--- The job that is completed, overwritten for each: a new table for each costs more.
-local held = { place = 'leased' }
+-- The job that is completed, overwritten for each: a new table for each costs more. One for plain jobs, which never have
+-- what the last line of `read_held` sets.
+local held, held_plain = { place = 'leased' }, { place = 'leased' }
 
 -- Reads what a completion needs of a job that the token holds; nil and why when it does not. A token begins with the attempt.
 local function read_held(root, job, token, batch)
     if batch and batch.ended[job] then return nil, 'gone' end
-    local key = keys.job(root, job)
-    local found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'unique', 'taken',
-        'group', 'batch', 'created', 'started', 'worker')
+    local key, is_plain = keys.job(root, job), byte(token, -1) == jobs.PLAIN
+    local row, found = held
+    if is_plain then
+        row, found = held_plain, pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'taken', 'created', 'worker')
+    else
+        found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'taken', 'created', 'worker',
+            'unique', 'group', 'batch', 'started')
+    end
     if found.err or found[2] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
-    held.key, held.queue, held.instance, held.invoke = key, found[1], found[3], found[4] or nil
-    held.unique, held.group, held.batch = found[5] or nil, found[7] or nil, found[8] or nil
-    held.taken, held.created, held.started, held.worker = found[6], found[9], found[10], found[11]
-    if held.token ~= token then held.token, held.attempt = token, match(token, '^%d+') end
-    return held
+    if row.token ~= token then row.token, row.attempt = token, match(token, '^%d+') end
+    row.key, row.queue, row.instance, row.invoke = key, found[1], found[3], found[4] or nil
+    row.taken, row.created, row.worker = found[5], found[6], found[7]
+    if is_plain then return row end
+    row.unique, row.group, row.batch, row.started = found[8] or nil, found[9] or nil, found[10] or nil, found[11]
+    return row
 end
 
 -- Deletes a job that ran for `ms`.

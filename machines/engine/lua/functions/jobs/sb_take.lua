@@ -43,14 +43,14 @@ end
 
 -- Leases such a job.
 local function lease_plain(key, taking)
-    call('HSET', key, 'place', 'leased', 'attempt', '1', 'token', taking.first, 'worker', taking.worker, 'taken', taking.stamp)
+    call('HSET', key, 'place', 'leased', 'attempt', '1', 'token', taking.plain, 'worker', taking.worker, 'taken', taking.stamp)
 end
 
 -- Leases any other job. The first attempt starts at `taken`; later ones store that in `started`.
 local function lease_job(key, row, taking)
     local now, timeout = taking.now, row.timeout and tonumber(row.timeout)
     local attempt = row.attempt and json.number(row.attempt + 1) or '1'
-    local token = row.attempt and attempt .. '-' .. taking.nonce or taking.first
+    local token = attempt .. '-' .. taking.nonce .. '-'
     local lease_end = now + (taking.lease or row.lease or LEASE)
     local words = { 'place', 'leased', 'attempt', attempt, 'token', token, 'worker', taking.worker, 'taken', taking.stamp }
     if row.taken and not row.started then words[11], words[12] = 'started', row.taken end
@@ -106,7 +106,7 @@ local function lease_popped(root, queue, popped, taking)
         local row = not ready and jobs.parse_row(flat)
         if row and row.group and taking.groups and not admit(root, queue, job, row, taking) then row = nil end
         if ready or row then
-            local token, lease_end, score = taking.first, plain_end, plain_score
+            local token, lease_end, score = taking.plain, plain_end, plain_score
             if ready then
                 lease_plain(key, taking)
             else
@@ -170,7 +170,7 @@ return function(KEYS, ARGV)
         local time = redis.call('TIME')
         taking.nonce = time[1] .. time[2]
     end
-    taking.first = '1-' .. taking.nonce
+    taking.plain = '1-' .. taking.nonce .. string.char(jobs.PLAIN)
     jobs.check_place(root, queue, 'leased')
     jobs.wake_delayed(root, queue, now, WAKE)
     local asked, hears = count, ARGV[7] == 'hears'
