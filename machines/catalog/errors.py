@@ -16,8 +16,6 @@
     └── SystemMachine     the machine is the product's: its own pages and services change its instances
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from machines.engine import BadInput, NeedsApproval, SignalboxError

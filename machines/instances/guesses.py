@@ -5,8 +5,6 @@ may ask for so many in an hour of one instance (``SIGNALBOX["GUESS_RATE"]``), an
 payload.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Mapping

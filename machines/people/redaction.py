@@ -1,7 +1,5 @@
 """Redacts what a machine hides for one actor; what people are shown of it in clear is noted for the audit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 
