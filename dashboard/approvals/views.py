@@ -17,12 +17,12 @@ from dashboard.shared.redacted_engine import RedactedEngine
 from dashboard.shared.rendering import render_page
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
+from machines.approvals.errors import NotApprover, NotOpen, OwnRequest
 from machines.conf.encryption.ciphers import SecretUnreadable
 from machines.engine import Explanation, Preview, errors
 from machines.instances.queries import read_fields
 from machines.models import Approval
 from machines.people.actor import Actor
-from machines.people.errors import NotApprover, NotOpen, OwnRequest
 from machines.people.redaction import redactor_of
 
 from .forms import TABS, DecisionForm, RequestTerms

@@ -17,8 +17,8 @@ from machines.audit.redaction import strict_redactor
 from machines.engine import Instance, Job, errors
 from machines.jobs import actions as jobs
 from machines.jobs import queries as job_queries
+from machines.jobs.errors import NotMoved
 from machines.people.actor import Actor
-from machines.people.errors import NotMoved
 from machines.people.permissions import allows
 
 from . import presenters as acts

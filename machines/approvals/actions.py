@@ -34,10 +34,11 @@ from machines.instances.bulks import Bulk
 from machines.instances.bulks import actions as bulks
 from machines.instances.bulks.store import OrderLost
 from machines.people.actor import Actor
-from machines.people.errors import Forbidden, NotApprover, NotOpen, OwnRequest
+from machines.people.errors import Forbidden
 from machines.people.redaction import redactor_of
 
 from . import queries
+from .errors import NotApprover, NotOpen, OwnRequest
 from .models import CUT_OFF, EXPIRED, LASTS, UNKNOWN, Approval
 
 State = Approval.State

@@ -6,7 +6,8 @@ from machines.catalog import rules
 from machines.connections import get_engine
 from machines.engine import Engine, Job
 from machines.people.actor import Actor
-from machines.people.errors import NotMoved
+
+from .errors import NotMoved
 
 REPAIR = {"redrive": "retry", "move": "retry", "delay": "retry", "reroute": "retry", "withdraw": "cancel"}
 """action -> the repair that does the same, named from the instance."""

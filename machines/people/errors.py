@@ -1,14 +1,10 @@
-"""Errors of services, beside those of the engine and those of ``machines.catalog.errors``.
+"""Errors of what people may do; other rooms have their own.
 
 ::
 
     SignalboxError
     ├── Forbidden         of ``machines.people.permissions``: the right is missing, or the token's scope does not hold
     it
-    ├── OwnRequest        the requester cannot approve their own request
-    ├── NotApprover       the request is for members of a group to decide
-    ├── NotOpen           the request is decided, withdrawn or expired, or the actor has approved it already
-    ├── NotMoved          a job is not where it was seen, so it was left there
     ├── TooFast           more events in a short time than one account or address may send
     │   └── GuessedTooOften   the same of what compares hidden values, of one instance
     ├── SignInNeeded      the action asks for a sign-in of the last minutes, which no token has
@@ -22,41 +18,6 @@ from collections.abc import Sequence
 from machines.engine import SignalboxError
 
 from .permissions import Forbidden as Forbidden
-
-
-class OwnRequest(SignalboxError):
-    code = "SB436"
-
-    def __init__(self, approval: int) -> None:
-        super().__init__(f"request {approval} is your own: another person has to decide it", approval=approval)
-
-
-class NotApprover(SignalboxError):
-    """``group``: the one that the actor is not in; ``is_empty``: nor is anybody else."""
-
-    code = "SB452"
-
-    def __init__(self, approval: int, group: str, *, is_empty: bool = False) -> None:
-        who = "nobody is one: add members, or withdraw it" if is_empty else "you are not one"
-        super().__init__(
-            f"request {approval} is decided by members of the group {group}: {who}", approval=approval, group=group
-        )
-
-
-class NotOpen(SignalboxError):
-    """``state``: what became of it; ``why``: in words."""
-
-    code = "SB437"
-
-    def __init__(self, approval: int, state: str, why: str = "it is already decided") -> None:
-        super().__init__(f"request {approval} is {state}: {why}", approval=approval, state=state)
-
-
-class NotMoved(SignalboxError):
-    code = "SB705"
-
-    def __init__(self, job: str, why: str) -> None:
-        super().__init__(why, job=job)
 
 
 class TooFast(SignalboxError):

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
+from machines.approvals.errors import NotOpen, OwnRequest
 from machines.catalog import publishing
 from machines.catalog.errors import ApprovalNeeded
 from machines.engine import BadInput, Conflict, Refused
@@ -25,7 +26,7 @@ from machines.jobs import queue_actions as queues
 from machines.models import Approval, AuditEntry
 from machines.people import tokens
 from machines.people.actor import Actor
-from machines.people.errors import Forbidden, NotOpen, OwnRequest
+from machines.people.errors import Forbidden
 from machines.people.permissions import EVERYTHING, NOTHING, Scope
 
 from .conftest import ORDER

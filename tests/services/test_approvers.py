@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
+from machines.approvals.errors import NotApprover, NotOpen, OwnRequest
 from machines.catalog import publishing
 from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.version_rules import OPERATIONS, find_rule
@@ -23,7 +24,6 @@ from machines.conf.table import SETTINGS
 from machines.engine import BadInput
 from machines.engine.definitions.approval_terms import ApprovalTerms
 from machines.models import Approval, AuditEntry, Machine
-from machines.people.errors import NotApprover, NotOpen, OwnRequest
 from tests.configuration import configure
 
 from .conftest import ORDER

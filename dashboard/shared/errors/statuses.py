@@ -11,6 +11,7 @@ SB717 too many guesses at a hidden value  SB718 an identity provider confirmed n
 SB719 an identity provider does not answer
 """
 
+from machines.approvals.errors import NotApprover, NotOpen, OwnRequest
 from machines.catalog import errors as of_catalog
 from machines.catalog.offload import AtOnce, NoHelper, Overrun
 from machines.catalog.publishing import Diverged
@@ -18,6 +19,7 @@ from machines.conf.encryption.ciphers import SecretUnreadable
 from machines.engine import errors
 from machines.insight.errors import InsightOff, StoreUnavailable
 from machines.instances.bulks.errors import NotNow
+from machines.jobs.errors import NotMoved
 from machines.patterns.base import PatternError
 from machines.people import errors as people
 from machines.people.mirrors import MethodFailed, MethodRefused
@@ -40,17 +42,17 @@ ANSWERS: dict[type[Exception], tuple[int | None, str]] = {
     errors.NotAllowed: (403, "Not allowed"),
     errors.NeedsApproval: (409, "Approval needed"),
     people.Forbidden: (403, "Permission denied"),
-    people.OwnRequest: (403, "You cannot decide your own request"),
+    OwnRequest: (403, "You cannot decide your own request"),
     people.SignInNeeded: (403, "Log in again"),
-    people.NotApprover: (403, "You are not in the group that decides"),
+    NotApprover: (403, "You are not in the group that decides"),
     people.TokenNeeded: (403, "Token required"),
     people.TooFast: (429, "Rate limit exceeded"),
     AtOnce: (429, "Too many concurrent requests"),
     Overrun: (422, "Timeout"),
     NoHelper: (503, "Server busy"),
     of_catalog.ApprovalNeeded: (409, "Approval needed"),
-    people.NotOpen: (409, "Request already decided"),
-    people.NotMoved: (409, "Job has moved"),
+    NotOpen: (409, "Request already decided"),
+    NotMoved: (409, "Job has moved"),
     of_catalog.DraftConflict: (409, "Conflict: another version is current"),
     of_catalog.DraftClosed: (409, "The draft is closed"),
     of_catalog.DraftChanged: (409, "Conflict: the draft changed"),

@@ -21,13 +21,13 @@ from machines.catalog import rules
 from machines.connections import get_engine
 from machines.engine import BadInput, Miscounted
 from machines.engine.limits import MAX_REASON
+from machines.jobs.errors import BadFailureAction
 from machines.people import limits
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 from machines.people.permissions import Scope
 
 from .dead_jobs import DeadJobs, list_open_of
-from .errors import BadFailureAction
 from .models import FailedJob, FailureAction, FailureGroup, FailurePart
 from .queries import GroupView, get, in_scope
 

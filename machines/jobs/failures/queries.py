@@ -25,11 +25,11 @@ from django.db.models.functions import Coalesce
 
 from machines.engine import EngineUnavailable, Job, LookupFailed
 from machines.jobs import queries as job_queries
+from machines.jobs.errors import UnknownFailureGroup
 from machines.people.actor import Actor
 from machines.people.permissions import Forbidden, Scope
 from machines.people.redaction import redactor_of
 
-from .errors import UnknownFailureGroup
 from .models import FailedJob, FailureAction, FailureGroup, FailureHour, FailurePart
 
 HOUR_MS = 3_600_000

@@ -6,8 +6,9 @@ from guardian.shortcuts import assign_perm
 
 from machines.catalog import publishing
 from machines.engine import BadInput, Miscounted
+from machines.jobs import errors
 from machines.jobs.failures import actions as failures
-from machines.jobs.failures import errors, queries
+from machines.jobs.failures import queries
 from machines.jobs.failures.actions import Selection
 from machines.jobs.failures.dead_jobs import DeadJobs
 from machines.jobs.failures.duties import PacedActions

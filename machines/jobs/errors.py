@@ -1,6 +1,15 @@
-"""Errors of the error inbox."""
+"""Errors of jobs and of the error inbox."""
 
-from machines.engine import BadInput, LookupFailed
+from machines.engine import BadInput, LookupFailed, SignalboxError
+
+
+class NotMoved(SignalboxError):
+    """A job is not where it was seen, so it was left there."""
+
+    code = "SB705"
+
+    def __init__(self, job: str, why: str) -> None:
+        super().__init__(why, job=job)
 
 
 class UnknownFailureGroup(LookupFailed):
