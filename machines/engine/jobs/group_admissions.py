@@ -58,12 +58,18 @@ class GroupAdmissions:
 
     def free(self, jobs: Iterable[Job], now: str) -> None:
         """Free the places of jobs whose attempts have ended, and offer them to the partitions that wait."""
-        queues: dict[str, dict[str, list[Place]]] = {}
-        for job in jobs:
-            if job.home:
-                queues.setdefault(job.queue, {}).setdefault(job.home, []).append((job.group, job.id, job.token))
-        for queue, freed in queues.items():
+        for queue, freed in _list_places(jobs).items():
             self._free(queue, freed, now)
+
+    def keep(self, jobs: Iterable[Job], now: str) -> None:
+        """Have jobs counted whose leases were renewed: their homes may have lost that in a failover."""
+        self._call(
+            [
+                ("sb_admit", home, ("keep", queue, now, *(word for place in places for word in place)))
+                for queue, homes in _list_places(jobs).items()
+                for home, places in homes.items()
+            ]
+        )
 
     def _free(self, queue: str, freed: dict[str, list[Place]], now: str) -> None:
         calls: list[Call] = [
@@ -102,8 +108,17 @@ class GroupAdmissions:
         """Return what each call answered; nothing for one that failed: what is not freed is found by a check."""
         answers: list[Any] = [None] * len(calls)
         with contextlib.suppress(SignalboxError):
-            answers = self._caller.many(calls)
+            answers = self._caller.many(calls) if calls else []
         return [list(map(str, each[1:])) if isinstance(each, list) and each[0] == Status.OK else [] for each in answers]
+
+
+def _list_places(jobs: Iterable[Job]) -> dict[str, dict[str, list[Place]]]:
+    """Return queue -> home -> the jobs that it counts."""
+    found: dict[str, dict[str, list[Place]]] = {}
+    for job in jobs:
+        if job.home:
+            found.setdefault(job.queue, {}).setdefault(job.home, []).append((job.group, job.id, job.token))
+    return found
 
 
 def _find_root(root: str, number: str) -> str:

@@ -379,6 +379,7 @@ class LifecycleMethods(JobReadMethods):
                 raise BadInput(str(reply[1]))
             for number, word in zip(own, reply[1:], strict=True):
                 found[number] = "" if str(word) == "1" else str(word)
+        self._admissions.keep((job for job, why in zip(jobs, found, strict=True) if not why), head[0])
         return found
 
     def progress(

@@ -156,6 +156,17 @@ def test_a_job_that_comes_back_keeps_its_one_place_under_its_new_token(yard):
     assert list_counted(yard) == []
 
 
+def test_a_home_that_lost_its_jobs_counts_them_again_when_their_leases_are_renewed(yard):
+    begin(yard, find_ids(find_others()[0], 4))
+    held = take(yard)
+    home = yard.keys.partition("errand", find_home())
+    before = yard.client.zrange(home.admitted("work"), 0, -1)
+    yard.client.delete(home.members("work"), home.admitted("work"))
+    assert yard.renew(held, LEASE) == ["", ""]
+    assert (len(before), yard.client.zrange(home.admitted("work"), 0, -1)) == (LIMIT, before)
+    assert take(yard) == []
+
+
 def test_a_home_that_does_not_answer_admits_nothing(yard, monkeypatch):
     begin(yard, find_ids(find_others()[0], 2))
     many = yard._caller.many

@@ -33,6 +33,12 @@ local function give_turn(root, queue, group, rules, wait, now)
     return math.ceil(turn - now)
 end
 
+-- Counts a job that runs under its token, also above the limit.
+function group_admissions.keep(root, queue, group, job, token, now)
+    local member = group_limits.make_member(group, 'l', job .. ' ' .. token)
+    if call('ZADD', keys.members(root, queue), 0, member) == 1 then call('ZADD', keys.admitted(root, queue), now, member) end
+end
+
 -- Admits a job that another partition, or this one, has leased. `has_more`: its partition holds further jobs of the group.
 -- Answers 'held', 'free' where nothing counts it, 'busy', or the ms after which to ask again.
 function group_admissions.admit(root, queue, group, job, token, has_more, now)
@@ -48,9 +54,7 @@ function group_admissions.admit(root, queue, group, job, token, has_more, now)
     if earlier then remove(root, queue, earlier) end
     group_limits.count_arrival(root, queue, group, rules, now)
     if not rules.concurrency then return 'free' end
-    local member = group_limits.make_member(group, 'l', job .. ' ' .. token)
-    call('ZADD', key, 0, member)
-    call('ZADD', keys.admitted(root, queue), now, member)
+    group_admissions.keep(root, queue, group, job, token, now)
     return 'held'
 end
 

@@ -1,18 +1,19 @@
 -- needs: arguments, group_admissions, group_limits, held_jobs, jobs, pulse, replies
--- sb_admit: has the limits of a group hold for the jobs of all partitions: admits leased jobs at the home of their group and
--- frees their places when they have ended; gives those back that were not admitted, and calls for those that may now be.
+-- sb_admit: has the limits of a group hold for the jobs of all partitions: admits leased jobs at the home of their group, keeps
+-- them while their leases are renewed, and frees their places when they have ended; gives those back that were not admitted,
+-- and calls for those that may now be.
 -- KEYS:    1 root of the partition
--- ARGV:    1 admit (at the home) | free (there) | back (where the job is) | offer (there) · 2 queue · 3 now (ms, or '') · then
---          for each, at most 1000: with admit, group, job, token and 'more' where its partition holds further jobs of the
---          group, or ''; with free, group, job, token; with back, job, token and what admit answered; with offer, group and
---          the number of places
+-- ARGV:    1 admit, keep or free (at the home), back or offer (where the jobs are) · 2 queue · 3 now (ms, or '') · then for each,
+--          at most 1000: with admit, group, job, token and 'more' where its partition holds further jobs of the group, or '';
+--          with keep and free, group, job, token; with back, job, token and what admit answered; with offer, group and the
+--          number of places
 -- Returns: for admit {OK, word, ..., group, job, token, ...}: of each job 'held', 'free' where it need not be freed, 'busy' or
 --          the ms after which to ask again; then admissions to free if the token no longer holds the job · for free {OK,
---          partition, group, places, ...}: the offers to make · for back {OK, ms after which to ask again} · for offer {OK} ·
---          {BADARG, why}
+--          partition, group, places, ...}: the offers to make · for back {OK, ms after which to ask again} · for keep and offer
+--          {OK} · {BADARG, why}
 -- Notifies: <root>:pulse with back
 -- Cost:    O(jobs * log(queue))
-local WORDS, MOST = { admit = 4, free = 3, back = 3, offer = 2 }, 1000
+local WORDS, MOST = { admit = 4, keep = 3, free = 3, back = 3, offer = 2 }, 1000
 
 local modes = {}
 
@@ -26,6 +27,11 @@ function modes.admit(root, queue, words, now)
     end
     for _, word in ipairs(group_admissions.list_unchecked(root, queue, is_busy, now)) do reply[#reply + 1] = word end
     return reply
+end
+
+function modes.keep(root, queue, words, now)
+    for i = 1, #words, 3 do group_admissions.keep(root, queue, words[i], words[i + 1], words[i + 2], now) end
+    return { replies.OK }
 end
 
 function modes.free(root, queue, words, now)
@@ -59,7 +65,7 @@ local function check_words(mode, words)
         return 'each comes in ' .. WORDS[mode] .. ' words, 1 to ' .. MOST .. ' of them'
     end
     for i = 1, #words, WORDS[mode] do
-        local job = (mode == 'admit' or mode == 'free') and words[i + 1]
+        local job = (mode == 'admit' or mode == 'keep' or mode == 'free') and words[i + 1]
         if job and not string.find(job, '^%d+%-%d+$') then return 'a job has an id like 0-1' end
         if mode == 'offer' and not arguments.parse_count(words[i + 1], 1, MOST) then return 'places are 1 to ' .. MOST end
     end
@@ -68,7 +74,7 @@ end
 
 return function(KEYS, ARGV)
     local root, mode, queue = KEYS[1], ARGV[1], ARGV[2]
-    arguments.need(WORDS[mode or ''], 'admit, free, back or offer')
+    arguments.need(WORDS[mode or ''], 'admit, keep, free, back or offer')
     local has_name = queue and #queue <= 64 and string.find(queue, '^[%a_][%w_.-]*$')
     arguments.need(has_name, 'a queue has a name of letters, digits, _ . and -')
     local now, words = arguments.need_now(ARGV[3]), { unpack(ARGV, 4) }
