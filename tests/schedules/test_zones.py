@@ -63,6 +63,12 @@ def field(text: str) -> set[int]:
     return values
 
 
+@lru_cache(maxsize=4)
+def walls(zone: str, begin: int, end: int) -> dict[int, datetime]:
+    """What the clock on the wall shows at each minute."""
+    return {at: datetime.fromtimestamp(at, ZoneInfo(zone)).replace(tzinfo=None) for at in range(begin, end, MINUTE)}
+
+
 def walk(expression: str, zone: str, begin: int, end: int) -> list[int]:
     """When cron is due, by the clock on the wall of each minute."""
     minutes, hours, _, _, days = expression.split(" ")
@@ -71,7 +77,7 @@ def walk(expression: str, zone: str, begin: int, end: int) -> list[int]:
     def matches(wall: datetime) -> bool:
         return wall.minute in wanted[0] and wall.hour in wanted[1] and wall.weekday() in wanted[2]
 
-    shown = {at: datetime.fromtimestamp(at, ZoneInfo(zone)).replace(tzinfo=None) for at in range(begin, end, MINUTE)}
+    shown = walls(zone, begin, end)
     if expression[0] == "*" or hours[0] == "*":
         return [at for at, wall in shown.items() if matches(wall)]
     found, seen, last = [], set(), None
