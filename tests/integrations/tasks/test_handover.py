@@ -108,8 +108,8 @@ def handed(engine, settle):
     def handle(job):
         handover.hand_over(job, sent.append, 60, "a test")
 
-    def hand() -> tuple[dict, EngineJob]:
-        engine.publish(ORDER)
+    def hand(order: dict = ORDER) -> tuple[dict, EngineJob]:
+        engine.publish(order)
         engine.create("order", "o-1", {"amount": 5})
         JobRunner(engine, None).run(["order"], None, 10, False)
         return sent[-1], engine.job("order", sent[-1]["job"])
@@ -135,6 +135,18 @@ def test_an_end_counts_once_and_only_under_its_token(engine, handed, caplog):
     handover.report_failed(ticket, ValueError("late"))
     handover.report_done(ticket, {"paid": 6})
     assert (engine.get("order", "o-1").state, engine.get("order", "o-1").data["paid"]) == ("Paid", 5)
+
+
+def test_its_end_frees_its_place_in_the_limits_of_its_group(engine, handed):
+    invoke = ORDER["states"]["Charging"]["invoke"] | {"group": "'a'"}
+    queues = {"charge": {"groups": {"concurrency": 1}}}
+    states = ORDER["states"] | {"Charging": {"invoke": invoke}}
+    ticket, job = handed(ORDER | {"partitions": 8, "queues": queues, "states": states})
+    assert ticket["home"] != job.root
+    place = f"{ticket['home']}:q:charge:members"
+    assert engine.client.exists(place)
+    handover.report_done(ticket, {"paid": 5})
+    assert not engine.client.exists(place)
 
 
 def test_a_broker_that_is_away_is_a_failed_attempt(engine, settle):
