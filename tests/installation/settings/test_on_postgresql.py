@@ -24,7 +24,7 @@ TESTS = (
     f"{FIRE}::test_an_event_name_that_is_not_allowed_fires_nothing",
     "tests/audit/test_entries.py",
     "tests/audit/test_chain.py",
-    "tests/archive/test_sql.py",
+    "tests/instances/archive/test_sql.py",
     "tests/retention/test_duty.py",
     "tests/retention/test_erasure.py",
     "tests/insight/test_places.py",
