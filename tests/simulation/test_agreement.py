@@ -16,7 +16,7 @@ from tests.statecharts.strategies import Kind, charts
 
 from .twin import ID, Life, compare
 
-RUNS = int(os.environ.get("SIMULATED_RUNS", "30"))
+RUNS = int(os.environ.get("SIMULATED_RUNS", "60"))
 """Random lives in all. SIMULATED_RUNS=1000 is the long run."""
 STEPS = 20
 MACHINES = ("activation", "delivery", "payment", "service_activation", "new_device")
