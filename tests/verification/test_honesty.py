@@ -17,7 +17,7 @@ from tests.statecharts.strategies import Kind, charts
 
 CHARTS = int(os.environ.get("VERIFIED_CHARTS", "2"))
 """Charts of each kind."""
-RUNS, STEPS, BUDGET = 3, 25, 200
+RUNS, STEPS, BUDGET = 6, 25, 300
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(120 + 60 * CHARTS)]
 

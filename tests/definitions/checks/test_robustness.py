@@ -20,7 +20,7 @@ from tests.definitions.finding_codes import CODES
 from tests.definitions.strategies import charts, definitions, machines, trees
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(trees | definitions)
 def test_any_python_value_gives_findings_that_can_be_printed(value):
     findings = check(value)
@@ -37,7 +37,7 @@ def test_any_python_value_gives_findings_that_can_be_printed(value):
             derive(value)
 
 
-@settings(max_examples=50)
+@settings(max_examples=100)
 @given(machines())
 def test_a_sound_machine_compiles_to_a_program_whose_parts_fit_together(definition):
     assert [str(finding) for finding in check(definition) if finding.is_error] == []
@@ -52,7 +52,7 @@ def test_a_sound_machine_compiles_to_a_program_whose_parts_fit_together(definiti
     assert list(Draft202012Validator(schema()).iter_errors(definition)) == []
 
 
-@settings(max_examples=50)
+@settings(max_examples=100)
 @given(charts())
 def test_a_sound_chart_compiles_to_a_program_whose_parts_fit_together(definition):
     assert [str(finding) for finding in check(definition) if finding.is_error] == []

@@ -199,7 +199,7 @@ def test_generated_machines_agree_where_sources_cannot_be_loaded(pair, kind, fai
     text = twins.counting_library()
     assert text.count(LOAD) == 1
     pair.load(text.replace(LOAD, LOAD + f"if {fails} then chunk, why = nil, 'it fails in this test' end\n"))
-    for seed in range(6):
+    for seed in range(10):
         twins.play(pair, kind(seed))
     failures = pair.read_failures()
     assert len(failures) > 10

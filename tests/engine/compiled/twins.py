@@ -30,7 +30,7 @@ REGISTERS = "function or expression too complex"
 LEVELS = "chunk has too many syntax levels"
 LIMITS = (LOCALS, REGISTERS, LEVELS)
 FIRST = int(os.environ.get("TWIN_FIRST", 1000))
-SEEDS = range(FIRST, FIRST + int(os.environ.get("TWIN_MACHINES", 30)))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("TWIN_MACHINES", 60)))
 
 
 def patient(text: str) -> str:
