@@ -1,5 +1,7 @@
 """Limits of groups whose jobs lie on several partitions: the home of a group admits them."""
 
+import json
+
 import pytest
 
 from machines.engine import Engine, errors
@@ -225,6 +227,14 @@ def test_a_group_keeps_its_home_when_its_machine_grows(yard):
     partitions = [grown.keys.partition("errand", number) for number in range(12)]
     assert {grown.client.hget(partition.meta, "homes") for partition in partitions} == {str(PARTITIONS)}
     assert {job.home for job in take(grown)} <= {each.root for each in partitions[:PARTITIONS]}
+
+
+def test_limits_that_the_library_before_stored_are_exact_without_a_publication(yard):
+    for partition in (yard.keys.partition("errand", number) for number in range(PARTITIONS)):
+        yard.client.hset(f"{partition.root}:q:work:rules", "groups", json.dumps({"concurrency": LIMIT, "shares": 4}))
+        yard.client.hdel(partition.meta, "homes")
+    begin(yard, [f"a{number}" for number in range(12)])
+    assert len(take(yard)) == LIMIT
 
 
 def test_a_machine_with_one_partition_asks_nobody(engine, prefix):

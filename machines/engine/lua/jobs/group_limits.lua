@@ -47,16 +47,16 @@ local function decode(text)
     return ok and type(found) == 'table' and found or {}
 end
 
--- Answers among how many partitions the groups of a queue have their homes; nil where there is one partition. The number stays
--- when a machine grows, so that a group keeps its home.
+-- Answers among how many partitions the groups of a queue have their homes. The number stays when a machine grows, so that a
+-- group keeps its home.
 local function read_homes(root)
     local row = call('HMGET', keys.meta(root), 'homes', 'partitions')
-    return (tonumber(row[2]) or 1) > 1 and tonumber(row[1] or row[2]) or nil
+    return tonumber(row[1] or row[2] or 1)
 end
 
 -- Answers the number of the partition that admits the jobs of a group; nil where this one does so when it leases them.
 local function find_home(root, group, homes, is_asked)
-    local home = tonumber(string.sub(redis.sha1hex(group), 1, 8), 16) % homes
+    local home = homes > 1 and tonumber(string.sub(redis.sha1hex(group), 1, 8), 16) % homes or 0
     return (is_asked or home ~= tonumber(string.match(root, ':(%d+)}$'))) and home or nil
 end
 
@@ -66,7 +66,8 @@ function group_limits.read(root, queue, group, declared)
     if not declared then return nil end
     local own, of_all = decode(call('HGET', keys.limits(root, queue), group) or nil), decode(declared)
     local rules = queue_limits.make(own.paused, own.concurrency or of_all.concurrency, own.rate or of_all.rate)
-    if rules and of_all.homes then rules.home = find_home(root, group, of_all.homes, of_all.asked) end
+    -- the library before wrote no homes
+    if rules then rules.home = find_home(root, group, of_all.homes or read_homes(root), of_all.asked) end
     if rules and rules.interval then rules.tat = tonumber(call('ZSCORE', keys.arrivals(root, queue), group) or 0) end
     return rules
 end
