@@ -237,6 +237,18 @@ def test_limits_that_the_library_before_stored_are_exact_without_a_publication(y
     assert len(take(yard)) == LIMIT
 
 
+def test_a_caller_that_has_nothing_admitted_gets_the_share_of_its_partition(yard):
+    other = find_others()[0]
+    root, ids = yard.keys.partition("errand", other).root, find_ids(other, 3)
+    begin(yard, ids)
+    taken = [yard.client.fcall("sb_take", 1, root, "work", "node", 10, 30_000, "", f"n{number}") for number in (1, 2)]
+    assert [len(reply[3::6]) for reply in taken] == [1, 0]
+    assert ("home" in taken[0][4], int(taken[1][1]) > 1) == (False, True)
+    yard.client.fcall("sb_complete", 1, root, "", "", taken[0][3], taken[0][5], "")
+    again = yard.client.fcall("sb_take", 1, root, "work", "node", 10, 30_000, "", "n3")
+    assert again[3::6] == [yard.jobs("errand", "work", place="leased")[0].id]
+
+
 def test_a_machine_with_one_partition_asks_nobody(engine, prefix):
     engine.publish(machine("errand", STATES, context={"group": "a"}, queues={"work": {"groups": {"concurrency": 1}}}))
     begin(engine, ["a1", "a2"])

@@ -66,8 +66,10 @@ function group_limits.read(root, queue, group, declared)
     if not declared then return nil end
     local own, of_all = decode(call('HGET', keys.limits(root, queue), group) or nil), decode(declared)
     local rules = queue_limits.make(own.paused, own.concurrency or of_all.concurrency, own.rate or of_all.rate)
-    -- the library before wrote no homes
-    if rules then rules.home = find_home(root, group, of_all.homes or read_homes(root), of_all.asked) end
+    if rules then
+        rules.homes = of_all.homes or read_homes(root) -- the library before wrote none
+        rules.home = find_home(root, group, rules.homes, of_all.asked)
+    end
     if rules and rules.interval then rules.tat = tonumber(call('ZSCORE', keys.arrivals(root, queue), group) or 0) end
     return rules
 end
@@ -173,16 +175,23 @@ function group_limits.count_arrival(root, queue, group, rules, now)
     call('ZADD', keys.arrivals(root, queue), queue_limits.compute_arrival(rules, now) + rules.interval, group)
 end
 
--- Tells whether a job that was popped may be leased now, and counts it if so. `groups`: the default limits as text. The second
--- result: the home of its group, if that has to admit it.
-function group_limits.admit(root, queue, job, group, groups, now)
+-- Gives this partition its share of the limits of a group, for callers that have no jobs admitted.
+local function take_share(rules, root)
+    if rules.concurrency then rules.concurrency = queue_limits.compute_share(root, rules.concurrency, rules.homes) end
+    if rules.interval then rules.interval = rules.interval * rules.homes end
+end
+
+-- Tells whether a job that was popped may be leased now, and counts it if so. `groups`: the default limits as text. `asks`: the
+-- caller has jobs admitted. The second result: the home of its group, if that has to admit it.
+function group_limits.admit(root, queue, job, group, groups, now, asks)
     local key, rules = keys.members(root, queue), group_limits.read(root, queue, group, groups)
     local was_ready = call('ZREM', key, make_member(group, 'r', job)) == 1
     if not rules then return true end
     if not was_ready and group_limits.list_held(root, queue, group, 1)[1] then return false end
-    if rules.home then return not rules.paused, rules.home end
+    if rules.home and asks then return not rules.paused, rules.home end
+    if rules.home then take_share(rules, root) end
     local leased = rules.concurrency and count(root, queue, group, 'l') or 0
-    if queue_limits.compute_allowance(rules, leased, 1, now) == 0 then return false end
+    if queue_limits.compute_allowance(rules, leased, 1, now) == 0 then return false, rules.home end
     call('ZADD', key, 0, make_member(group, 'l', job))
     group_limits.count_arrival(root, queue, group, rules, now)
     return true

@@ -4,7 +4,8 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = that of each job) · 5 now (ms, or '') · 6 nonce,
 --          mixed into the tokens · 7 'hears' from a caller that hears the channel <root>:bells and does not wait on the list
---          <root>:q:<queue>:bell · 8 'brief' for plain jobs of an instance as a text in place of the list
+--          <root>:q:<queue>:bell · 8 'brief' for plain jobs of an instance as a text in place of the list,
+--          from a caller that has jobs admitted: without it, each partition has a share of the limits of groups
 -- Returns: {OK, hint, now, job, {field, value, ... of the job as they were before}, token (it begins with the attempt), ms
 --          the lease ends, definition of its instance, that instance's data (JSON), job, ...}; the last two are '' for a job
 --          without an instance. The text of a plain job: when it was created, its src, invoke and instance, between spaces.
@@ -66,11 +67,15 @@ end
 -- Tells whether the limits of its group let a job be leased; it is held otherwise. Notes the home of the group in the row, if
 -- that has to admit the job.
 local function admit(root, queue, job, row, taking)
-    local may, home = group_limits.admit(root, queue, job, row.group, taking.groups, taking.now)
+    local may, home = group_limits.admit(root, queue, job, row.group, taking.groups, taking.now, taking.brief)
     row.home = home
     if may then return true end
     held_jobs.put_back(root, queue, job, row)
-    taking.put_back = true
+    if home and not taking.brief then
+        group_limits.rest(root, queue, row.group, nil, taking.now)
+    else
+        taking.put_back = true
+    end
     return false
 end
 
