@@ -19,6 +19,7 @@ from .records import Job
 Place = tuple[str, str, str]  # group, job, token
 Call = tuple[str, str, Sequence[str | int]]
 BUSY = "busy"
+MOST = 1000  # places of one call
 
 
 class GroupAdmissions:
@@ -63,21 +64,12 @@ class GroupAdmissions:
 
     def keep(self, jobs: Iterable[Job], now: str) -> None:
         """Have jobs counted whose leases were renewed: their homes may have lost that in a failover."""
-        self._call(
-            [
-                ("sb_admit", home, ("keep", queue, now, *(word for place in places for word in place)))
-                for queue, homes in _list_places(jobs).items()
-                for home, places in homes.items()
-            ]
-        )
+        self._call([call for queue, homes in _list_places(jobs).items() for call in _split("keep", queue, homes, now)])
 
     def _free(self, queue: str, freed: dict[str, list[Place]], now: str) -> None:
-        calls: list[Call] = [
-            ("sb_admit", home, ("free", queue, now, *(word for place in places for word in place)))
-            for home, places in freed.items()
-        ]
+        calls = _split("free", queue, freed, now)
         offers: dict[str, list[str]] = {}
-        for home, words in zip(freed, self._call(calls), strict=True):
+        for (_, home, _), words in zip(calls, self._call(calls), strict=True):
             for number, group, places in zip(words[::3], words[1::3], words[2::3], strict=True):
                 offers.setdefault(_find_root(home, number), []).extend((group, places))
         if offers:
@@ -110,6 +102,15 @@ class GroupAdmissions:
         with contextlib.suppress(SignalboxError):
             answers = self._caller.many(calls) if calls else []
         return [list(map(str, each[1:])) if isinstance(each, list) and each[0] == Status.OK else [] for each in answers]
+
+
+def _split(mode: str, queue: str, homes: dict[str, list[Place]], now: str) -> list[Call]:
+    """Make the calls for places, each for as many as one call may have."""
+    return [
+        ("sb_admit", home, (mode, queue, now, *(word for place in places[start : start + MOST] for word in place)))
+        for home, places in homes.items()
+        for start in range(0, len(places), MOST)
+    ]
 
 
 def _list_places(jobs: Iterable[Job]) -> dict[str, dict[str, list[Place]]]:

@@ -249,6 +249,19 @@ def test_a_caller_that_has_nothing_admitted_gets_the_share_of_its_partition(yard
     assert again[3::6] == [yard.jobs("errand", "work", place="leased")[0].id]
 
 
+def test_the_ends_of_more_jobs_than_a_call_may_have_free_all_places(yard):
+    yard.limit("errand", "work", group="a", concurrency=5000)
+    jobs = [{"machine": "errand", "src": "run", "queue": "work", "group": "a", "unique": f"u{n}"} for n in range(1600)]
+    yard.enqueue_many(jobs)
+    taken = []
+    while len(taken) < len(jobs):
+        taken += take(yard, 1000)
+    assert sum(bool(job.home) for job in taken) > 1000
+    assert yard.renew(taken, LEASE) == [""] * 1600
+    yard.complete_many((job, None) for job in taken)
+    assert list_counted(yard) == []
+
+
 def test_a_machine_with_one_partition_asks_nobody(engine, prefix):
     engine.publish(machine("errand", STATES, context={"group": "a"}, queues={"work": {"groups": {"concurrency": 1}}}))
     begin(engine, ["a1", "a2"])
