@@ -11,7 +11,7 @@ from typing import Any
 
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import Status
-from machines.engine.errors import SignalboxError
+from machines.engine.errors import EngineUnavailable, SignalboxError
 from machines.engine.keys import Partition
 
 from .records import Job
@@ -88,10 +88,10 @@ class GroupAdmissions:
         wanted = [Partition(_find_root(home, job.partition("-")[0])).job(job) for home, (_, job, _) in named]
         tokens: list[Any] = []
         with contextlib.suppress(SignalboxError):
-            tokens = self._caller.commands([(key, ("HGET", key, "token")) for key in wanted])
+            tokens = self._caller.commands_available([(key, ("HGET", key, "token")) for key in wanted])
         ended: dict[str, list[Place]] = {}
         for (home, place), token in zip(named, tokens, strict=False):
-            if token != place[2]:
+            if token != place[2] and not isinstance(token, EngineUnavailable):
                 ended.setdefault(home, []).append(place)
         if ended:
             self._free(queue, ended, now)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from redis.exceptions import ConnectionError
 
 from machines.engine import Engine, errors
 from machines.engine.keys import choose_home, choose_partition
@@ -143,6 +144,27 @@ def test_a_place_that_was_not_freed_is_found_by_the_next_jobs_that_are_refused(y
     assert len({job.instance for job in found} | wanted) >= 2
     assert take(yard, now=later) == []
     assert sum(" " in member for member in list_counted(yard)) == 2 * LIMIT, "as members, and to be checked"
+
+
+def test_a_place_is_found_though_the_partition_of_another_is_away_whose_place_stays_taken(yard, monkeypatch):
+    away, *others = find_others()
+    for number in (away, *others):
+        begin(yard, find_ids(number, 2 if number == others[1] else 1), now=NOW)
+    assert len(take(yard, now=NOW, partitions={away, others[0]})) == LIMIT
+    yard.sweep("errand", now=NOW + LEASE)
+    send, root = yard._caller._send, yard.keys.partition("errand", away).root
+
+    def lose(sent):
+        lost = ConnectionError("no answer")
+        return [lost if key.startswith(root) else send([(key, words)])[0] for key, words in sent]
+
+    monkeypatch.setattr(yard._caller, "_send", lose)
+    found, now = [], NOW + LEASE
+    while now < NOW + 2 * LEASE:
+        taken = take(yard, now=now, partitions={others[1]})
+        found += taken
+        now += max(taken.wait or 0, 500)
+    assert len(found) == 1
 
 
 def test_a_job_that_comes_back_keeps_its_one_place_under_its_new_token(yard):
