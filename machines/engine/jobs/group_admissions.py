@@ -67,13 +67,19 @@ class GroupAdmissions:
         self._call([call for queue, homes in _list_places(jobs).items() for call in _split("keep", queue, homes, now)])
 
     def _free(self, queue: str, freed: dict[str, list[Place]], now: str) -> None:
-        calls = _split("free", queue, freed, now)
-        offers: dict[str, list[str]] = {}
-        for (_, home, _), words in zip(calls, self._call(calls), strict=True):
-            for number, group, places in zip(words[::3], words[1::3], words[2::3], strict=True):
-                offers.setdefault(_find_root(home, number), []).extend((group, places))
-        if offers:
-            self._call([("sb_admit", root, ("offer", queue, now, *words)) for root, words in offers.items()])
+        while freed:
+            calls = _split("free", queue, freed, now)
+            offers: dict[tuple[str, str], list[str]] = {}
+            for (_, home, _), words in zip(calls, self._call(calls), strict=True):
+                for number, group, places in zip(words[::3], words[1::3], words[2::3], strict=True):
+                    offers.setdefault((home, number), []).extend((group, places))
+            answers = self._call(
+                [("sb_admit", _find_root(*place), ("offer", queue, now, *words)) for place, words in offers.items()]
+            )
+            freed = {}
+            for (home, number), words in zip(offers, answers, strict=True):  # those in vain are for others
+                for group, places in zip(words[::2], words[1::2], strict=True):
+                    freed.setdefault(home, []).extend([(group, f"{number}-0", "")] * int(places))
 
     def _give_back(self, queue: str, jobs: Sequence[Job], words: dict[str, str], now: str) -> int | None:
         if not jobs:

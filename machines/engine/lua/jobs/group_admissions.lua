@@ -58,13 +58,15 @@ function group_admissions.admit(root, queue, group, job, token, has_more, now)
     return 'held'
 end
 
--- Frees the places of jobs whose attempts have ended: `freed` holds group, job and token of each in turn. Answers the calls to
+-- Frees the places of jobs whose attempts have ended: `freed` holds group, job and token of each in turn; the job 3-0 is for a
+-- place that was offered to partition 3 in vain. Answers the calls to
 -- make for them: partition, group and how many places there are for it, in turn. Partitions take turns.
 function group_admissions.free(root, queue, freed, now)
     local groups, offers = {}, {}
     for i = 1, #freed, 3 do
         local group, job = freed[i], freed[i + 1]
-        if remove(root, queue, group_limits.make_member(group, 'l', job .. ' ' .. freed[i + 2])) then
+        local member = group_limits.make_member(group, 'l', job .. ' ' .. freed[i + 2])
+        if string.sub(job, -2) == '-0' or remove(root, queue, member) then
             groups[group] = groups[group] or { count = 0, partition = string.match(job, '^%d+') }
             groups[group].count = groups[group].count + 1
         end

@@ -9,8 +9,8 @@
 --          number of places
 -- Returns: for admit {OK, word, ..., group, job, token, ...}: of each job 'held', 'free' where it need not be freed, 'busy' or
 --          the ms after which to ask again; then admissions to free if the token no longer holds the job · for free {OK,
---          partition, group, places, ...}: the offers to make · for back {OK, ms after which to ask again} · for keep and offer
---          {OK} · {BADARG, why}
+--          partition, group, places, ...}: the offers to make · for back {OK, ms after which to ask again} · for keep {OK}
+--          · for offer {OK, group, places, ...}: those in vain, to free again for a job 0 · {BADARG, why}
 -- Notifies: <root>:pulse with back
 -- Cost:    O(jobs * log(queue))
 local WORDS, MOST = { admit = 4, keep = 3, free = 3, back = 3, offer = 2 }, 1000
@@ -51,12 +51,16 @@ function modes.back(root, queue, words, now)
 end
 
 function modes.offer(root, queue, words)
-    local is_heard = false
+    local reply, is_heard = { replies.OK }, false
     for i = 1, #words, 2 do
-        is_heard = group_limits.offer(root, queue, words[i], tonumber(words[i + 1])) or is_heard
+        if group_limits.offer(root, queue, words[i], tonumber(words[i + 1])) then
+            is_heard = true
+        else
+            reply[#reply + 1], reply[#reply + 2] = words[i], words[i + 1]
+        end
     end
     if is_heard then jobs.ring_bell(root, queue) end
-    return { replies.OK }
+    return reply
 end
 
 -- Answers why the words behind the time do not fit, or nil.
