@@ -39,6 +39,11 @@ def get_machine(root: str) -> str:
     return root.partition("{")[2].rpartition(":")[0]
 
 
+def name_root(root: str, number: str) -> str:
+    """Return the root of another partition of the same machine."""
+    return f"{root.rpartition(':')[0]}:{number}}}"
+
+
 class Key:
     """A key below a root: how it ends, and what it holds."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineUnavailable, SignalboxError
-from machines.engine.keys import Partition
+from machines.engine.keys import Partition, name_root
 
 from .records import Job
 
@@ -36,7 +36,7 @@ class GroupAdmissions:
             if job.home:
                 number, _, more = job.home.partition(" ")
                 object.__setattr__(job, "home", "")
-                homes.setdefault(_find_root(job.root, number), []).append((job, more))
+                homes.setdefault(name_root(job.root, number), []).append((job, more))
         if not homes:
             return jobs, None
         calls: list[Call] = [
@@ -74,7 +74,7 @@ class GroupAdmissions:
                 for number, group, places in zip(words[::3], words[1::3], words[2::3], strict=True):
                     offers.setdefault((home, number), []).extend((group, places))
             answers = self._call(
-                [("sb_admit", _find_root(*place), ("offer", queue, now, *words)) for place, words in offers.items()]
+                [("sb_admit", name_root(*place), ("offer", queue, now, *words)) for place, words in offers.items()]
             )
             freed = {}
             for (home, number), words in zip(offers, answers, strict=True):  # those in vain are for others
@@ -91,7 +91,7 @@ class GroupAdmissions:
     def _check(self, queue: str, unchecked: dict[str, list[Place]], now: str) -> None:
         """Free the places of jobs that another token holds, or none."""
         named = [(home, place) for home, places in unchecked.items() for place in places]
-        wanted = [Partition(_find_root(home, job.partition("-")[0])).job(job) for home, (_, job, _) in named]
+        wanted = [Partition(name_root(home, job.partition("-")[0])).job(job) for home, (_, job, _) in named]
         tokens: list[Any] = []
         with contextlib.suppress(SignalboxError):
             tokens = self._caller.commands_available([(key, ("HGET", key, "token")) for key in wanted])
@@ -126,8 +126,3 @@ def _list_places(jobs: Iterable[Job]) -> dict[str, dict[str, list[Place]]]:
         if job.home:
             found.setdefault(job.queue, {}).setdefault(job.home, []).append((job.group, job.id, job.token))
     return found
-
-
-def _find_root(root: str, number: str) -> str:
-    """Return the root of another partition of the same machine."""
-    return f"{root.rpartition(':')[0]}:{number}}}"

@@ -38,6 +38,11 @@ function arguments.check_present(value, what)
     return not value and what .. ' is missing' or nil
 end
 
+function arguments.check_queue(name)
+    local fits = name and #name <= 64 and string.find(name, '^[%a_][%w_.-]*$')
+    return not fits and 'a queue has a name of letters, digits, _ . and -' or nil
+end
+
 -- Ends the call with the reply BADARG where `why` says what does not fit. Only before the first write: nothing is undone.
 function arguments.refuse(why)
     if why then error({ reply = { 'BADARG', why } }, 0) end

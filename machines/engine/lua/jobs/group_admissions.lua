@@ -9,12 +9,12 @@ local BUSY_CHECK, CHECK = 1000, 60000 -- ms after which an admission is checked:
 local MOST = 20 -- admissions that one call names for a check
 
 local function make_waiting(group, partition)
-    return group .. '\0w' .. string.format('%05d', partition)
+    return group_limits.make_member(group, 'w', string.format('%05d', partition))
 end
 
 -- Finds the admission of an earlier attempt of a job, as a member.
 local function find_earlier(key, group, job)
-    local head = group .. '\0l' .. job
+    local head = group_limits.make_member(group, 'l', job)
     return call('ZRANGEBYLEX', key, '[' .. head .. ' ', '(' .. head .. '!', 'LIMIT', 0, 1)[1]
 end
 
@@ -59,8 +59,8 @@ function group_admissions.admit(root, queue, group, job, token, has_more, now)
 end
 
 -- Frees the places of jobs whose attempts have ended: `freed` holds group, job and token of each in turn; the job 3-0 is for a
--- place that was offered to partition 3 in vain. Answers the calls to
--- make for them: partition, group and how many places there are for it, in turn. Partitions take turns.
+-- place that was offered to partition 3 in vain. Answers the offers to make: partition, group and the number of its places, in
+-- turn. Partitions take turns.
 function group_admissions.free(root, queue, freed, now)
     local groups, offers = {}, {}
     for i = 1, #freed, 3 do
@@ -84,10 +84,10 @@ function group_admissions.free(root, queue, freed, now)
         end
         for i, member in ipairs(found) do
             call('ZREM', key, member)
-            local partition = tonumber(string.sub(member, #group + 3))
+            local _, _, partition = group_limits.parse_member(member)
             local places = math.floor(room / #found) + (i <= room % #found and 1 or 0)
             local at = #offers
-            offers[at + 1], offers[at + 2], offers[at + 3] = partition, group, places
+            offers[at + 1], offers[at + 2], offers[at + 3] = tonumber(partition), group, places
         end
     end
     return offers

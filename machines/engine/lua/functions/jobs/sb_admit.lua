@@ -79,8 +79,7 @@ end
 return function(KEYS, ARGV)
     local root, mode, queue = KEYS[1], ARGV[1], ARGV[2]
     arguments.need(WORDS[mode or ''], 'admit, keep, free, back or offer')
-    local has_name = queue and #queue <= 64 and string.find(queue, '^[%a_][%w_.-]*$')
-    arguments.need(has_name, 'a queue has a name of letters, digits, _ . and -')
+    arguments.refuse(arguments.check_queue(queue))
     local now, words = arguments.need_now(ARGV[3]), { unpack(ARGV, 4) }
     arguments.refuse(check_words(mode, words))
     return modes[mode](root, queue, words, now)

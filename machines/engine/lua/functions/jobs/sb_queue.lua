@@ -10,9 +10,8 @@
 local ACTIONS = { pause = true, resume = true, limit = true }
 
 local function check_arguments(queue, action, concurrency, rate, group)
-    if not queue or #queue > 64 or not string.find(queue, '^[%a_][%w_.-]*$') then
-        return 'a queue has a name of letters, digits, _ . and -'
-    end
+    local why = arguments.check_queue(queue)
+    if why then return why end
     if not ACTIONS[action or ''] then return 'the action is pause, resume or limit' end
     if concurrency ~= '' and not arguments.parse_count(concurrency, 0, 1e9) then
         return 'concurrency is a whole number, 0 for no limit'

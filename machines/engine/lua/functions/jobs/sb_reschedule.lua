@@ -17,8 +17,7 @@ return function(KEYS, ARGV)
     local now = arguments.read_now(ARGV[7])
     local due = (ARGV[2] or '') ~= '' and arguments.parse_count(ARGV[2], 0, now + MAX_DELAY)
     arguments.need(due or ARGV[2] == '' and queue ~= '', 'a queue is missing, or a time in ms, at most ten years from now')
-    arguments.need(queue == '' or #queue <= 64 and string.find(queue, '^[%a_][%w_.-]*$'),
-        'a queue has a name of letters, digits, _ . and -')
+    if queue ~= '' then arguments.refuse(arguments.check_queue(queue)) end
     redis.call('XLEN', keys.log(root)) -- throws before any write when the key has another type
     local row = jobs.read(root, job)
     if not row or row.place ~= 'ready' and row.place ~= 'delayed' or not jobs.is_as_seen(row, ARGV[3] or '') then

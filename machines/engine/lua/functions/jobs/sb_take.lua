@@ -22,9 +22,7 @@ local call, pcall_redis = redis.call, redis.pcall
 
 -- Checked before a job is popped: an error after that would lose it.
 local function check_arguments(queue, worker, count, lease)
-    if not queue or #queue > 64 or not string.find(queue, '^[%a_][%w_.-]*$') then
-        arguments.refuse('a queue has a name of letters, digits, _ . and -')
-    end
+    arguments.refuse(arguments.check_queue(queue))
     if not worker then arguments.refuse('a worker has a name') end
     if not arguments.parse_count(count, 1, MAX_COUNT) then arguments.refuse('count is 1 to ' .. MAX_COUNT) end
     if lease ~= '' and not arguments.parse_count(lease, 1, arguments.MAX_MS) then
