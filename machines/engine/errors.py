@@ -60,7 +60,7 @@ NARROWER = {
     "SB612": "PlanError: a version of the plan is not published with this content, or was withdrawn; plan again",
     "SB606": "PlanError: a version that the plan is for was published anew with other content, or is gone: plan again",
     "SB635": "BadInput: `states` of a replay names a state that is none",
-    "SB636": "BadInput: a replay on something that is no version and no definition of the machine",
+    "SB636": "BadInput: a comparison with, or a replay on, what is no version and no definition of the machine",
     "SB637": "BadInput: an input of a simulation makes no sense, or not where it stands",
     "SB638": "BadInput: a simulation has more steps than are returned, or takes longer than it may",
     "SB639": "BadInput: the parent of a simulated instance is not machine, id and invoke",

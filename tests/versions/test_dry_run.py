@@ -9,7 +9,7 @@ import pytest
 
 from machines.engine import Engine, errors
 from machines.engine.transfer.repartitioning import Repartition
-from machines.engine.versions.fleet_walk import FleetWalk, IdSet
+from machines.engine.versions.fleet_walk import FleetWalk
 from machines.engine.versions.records import DryRun
 
 from .letters import SECOND, letters, to_second
@@ -292,17 +292,6 @@ def test_a_partition_that_does_not_answer_is_an_error(engine):
     with pytest.raises(errors.EngineUnavailable) as caught:
         walk.run()
     assert (caught.value.code, caught.value.retry_safe) == ("SB621", True)
-
-
-@pytest.mark.pure
-def test_an_id_set_remembers_each_once():
-    ids, held = [f"id-{n}" for n in range(5000)], IdSet()
-    assert all(held.add(id) for id in ids)
-    assert not any(held.add(id) for id in ids)
-    assert len(held) == 5000
-    assert "id-1" in held
-    assert "id-x" not in held
-    assert held.size < 30 * 5000
 
 
 def test_a_dry_run_goes_through_json(engine):

@@ -61,9 +61,8 @@ class Catalog:
         self._partitions: dict[str, int] = {}
         self._lists: dict[str, tuple[Partition, ...]] = {}
         self._directory: dict[str, int] = {}
-        self._current: dict[str, str] = {}
+        self._last_policies: dict[str, PolicyTexts] = {}
         self._types: dict[tuple[str, str], FieldTypes] = {}
-        self._recent: tuple[str, float, dict[str, str]] | None = None  # revision, moment, versions
         self._policies: tuple[str, float, dict[str, PolicyTexts]] | None = None  # revision, moment, policies
         self._outlines: dict[tuple[str, int], Sequence[StateOutline]] = {}
         self._growth = GrowthReader(caller, keys, lambda machine: self._partitions.pop(machine, None))
@@ -387,9 +386,8 @@ class Catalog:
         return found
 
     def policies(self, *, recent: bool = False) -> dict[str, PolicyTexts]:
-        """Read the same of all machines whose first partition answers. One round trip after the list of names; with
-        ``recent`` only when the revision changed, or after five minutes. On a cluster the last copy while the revision
-        cannot be read."""
+        """Read the same of all machines. One round trip after the list of names; with ``recent`` only when the revision
+        changed, or after five minutes. On a cluster the last copy while the revision cannot be read."""
         held, now = self._policies, time.monotonic()
         try:
             revision = self.revision()
@@ -404,8 +402,19 @@ class Catalog:
     def _read_policies(self) -> dict[str, PolicyTexts]:
         metas = {name: self._keys.partition(name).meta for name in sorted(self.directory())}
         answers = self._caller.commands_available([(m, ("HMGET", m, *POLICY_FIELDS)) for m in metas.values()])
-        rows = zip(metas, answers, strict=True)
-        return {name: PolicyTexts.read(row) for name, row in rows if not isinstance(row, EngineUnavailable) and row[1]}
+        found = {
+            name: self._find_policy(name) if isinstance(row, EngineUnavailable) else PolicyTexts.read(row)
+            for name, row in zip(metas, answers, strict=True)
+        }
+        self._last_policies = {name: policy for name, policy in found.items() if policy is not None and policy.current}
+        return dict(self._last_policies)
+
+    def _find_policy(self, machine: str) -> PolicyTexts | None:
+        """Read the policy of a machine whose first partition does not answer: of another, or the last that was read."""
+        try:
+            return self.read_any(machine, lambda partition: read_policy(self._caller, partition))
+        except EngineUnavailable:
+            return self._last_policies.get(machine)
 
     def unsettled_machines(self, among: Collection[str] | None = None) -> list[str]:
         """List the machines of which a partition has another policy than the first, or counters of versions that are
@@ -452,38 +461,12 @@ class Catalog:
 
     def current_versions(self) -> dict[str, str]:
         """Return machine name -> ``<version>:<digest>``. One round trip after the list of names."""
-        names = sorted(self.directory())
-        metas = [self._keys.partition(name).meta for name in names]
-        answers = self._caller.commands_available([(meta, ("HGET", meta, "current")) for meta in metas])
-        found = {
-            name: self._find_current(name) if isinstance(current, EngineUnavailable) else current
-            for name, current in zip(names, answers, strict=True)
-        }
-        self._current = {name: str(current) for name, current in found.items() if current}
-        return dict(self._current)
-
-    def _find_current(self, machine: str) -> str | None:
-        """Return the current version of a machine whose first partition does not answer: of another, or the last that
-        was read."""
-        try:
-            current = self.read_any(machine, lambda partition: self._caller.command("HGET", partition.meta, "current"))
-        except EngineUnavailable:
-            return self._current.get(machine)
-        return None if current is None else str(current)
+        return {name: policy.current for name, policy in self._read_policies().items()}
 
     def recent_versions(self) -> dict[str, str]:
         """Return the same for callers that ask again and again: read anew when the revision changed, or after five
         minutes."""
-        held, now = self._recent, time.monotonic()
-        try:
-            revision = self.revision()
-        except EngineUnavailable:
-            if held is None or not self._caller.spread:
-                raise
-            return dict(held[2])
-        if held is None or held[0] != revision or now - held[1] >= RECENT:
-            held = self._recent = revision, now, self.current_versions()
-        return dict(held[2])
+        return {name: policy.current for name, policy in self.policies(recent=True).items()}
 
     def names(self) -> list[str]:
         """List the names of all machines. One command."""

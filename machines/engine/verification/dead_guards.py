@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from machines.engine.definitions.checks.graph import find_reachable
 from machines.engine.definitions.fields import get_type, is_of_type
-from machines.engine.definitions.model import MISSING, Machine, State, Transition
+from machines.engine.definitions.model import MISSING, Machine, Transition
 from machines.engine.expressions import list_links
 
 from .usage import Node, Term, Usage, is_node, is_unsteady, read_operand, read_term
@@ -31,7 +32,7 @@ class DeadGuards:
             for at, transition in enumerate(group)
             if self._is_dead(group[:at], transition)
         }
-        self.reachable = self._find_reachable()
+        self.reachable = find_reachable(machine, lambda transition: transition.id in self.transitions)
 
     def _is_dead(self, before: Sequence[Transition], transition: Transition) -> bool:
         earlier = [one for one in before if set(transition.events) <= set(one.events)]
@@ -55,37 +56,6 @@ class DeadGuards:
             return ("any",)
         field = declared.fields[term[1]]
         return field.types if field.required else (*field.types, "null")
-
-    def _find_reachable(self) -> set[str]:
-        found: set[str] = set()
-        waiting = list(self._machine.start.targets) or [
-            state.name for state in self._machine.states.values() if state.parent in (None, self._machine.root)
-        ]
-        if self._machine.root:
-            waiting.append(self._machine.root)
-        while waiting:
-            name = waiting.pop()
-            if name in found:
-                continue
-            found.add(name)
-            waiting += self._list_entered(self._machine.states[name])
-        return found
-
-    def _list_entered(self, state: State) -> list[str]:
-        """List the states that may be entered because of one."""
-        entered = [state.parent] if state.parent else []
-        if state.start:
-            entered += state.start.targets
-        if state.kind == "parallel" or state.kind == "history":
-            entered += state.children or ()
-        if state.kind == "history" and state.parent:
-            entered += self._machine.states[state.parent].children
-        if state.parent and self._machine.states[state.parent].kind == "parallel":
-            entered += self._machine.states[state.parent].children
-        for transition in state.all_transitions:
-            if transition.id not in self.transitions:
-                entered += transition.targets
-        return entered
 
 
 MOST = 256  # conjunctions of one condition

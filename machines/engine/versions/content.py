@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -193,11 +193,14 @@ def _compile(number: int, digest: str, text: str) -> VersionContent:
 
 
 def read_draft(machine: str, definition: Any) -> VersionContent:
-    """Compile a draft of a machine. Raises DefinitionError where it has errors, BadInput for another machine's."""
+    """Compile a draft of a machine. Raises DefinitionError where it has errors, BadInput for another machine's, and for
+    what is no definition."""
+    if not isinstance(definition, Mapping | CompiledDefinition):
+        raise BadInput(f"a version is a number or a definition, not {show(definition)}", code="SB636")
     compiled = compile_definition(definition)
     if compiled.has_errors:
         raise DefinitionError(compiled.findings)
     content = VersionContent(0, "", compiled)
     if content.outline.id != check_machine(machine):
-        raise BadInput(f"the draft is one of machine {show(content.outline.id)}, not of {show(machine)}")
+        raise BadInput(f"the draft is one of machine {show(content.outline.id)}, not of {show(machine)}", code="SB636")
     return content

@@ -8,9 +8,7 @@ every instance that exists at that moment has been seen. A set of the seen ids m
 
 import json
 import secrets
-import sys
 import time
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -82,7 +80,7 @@ class FleetClasses:
     """Counts instances by class. A class is the JSON text that the server gave it, so that equal ones are the same."""
 
     def __init__(self) -> None:
-        self._seen = IdSet()
+        self._seen: set[int] = set()  # hashes of ids, which take less memory than the ids
         self._counts: dict[str, int] = {}
         self._examples: dict[str, list[str]] = {}
         self._facts: dict[str, dict[str, Any]] = {}
@@ -94,10 +92,10 @@ class FleetClasses:
 
     def add(self, text: str, ids: Sequence[str]) -> Found | None:
         """Count those ids that were not seen before; return their class and them, None where there are none."""
-        see = self._seen.add
-        new = [id for id in ids if see(id)]
+        new = [id for id in dict.fromkeys(ids) if self.is_new(id)]
         if not new:
             return None
+        self._seen.update(map(hash, new))
         if text not in self._facts:
             self._facts[text] = json.loads(text)
             self._counts[text], self._examples[text] = 0, []
@@ -110,7 +108,7 @@ class FleetClasses:
         return make_class(self._facts[text]), new
 
     def is_new(self, id: str) -> bool:
-        return id not in self._seen
+        return hash(id) not in self._seen
 
     def build(self) -> DryRun:
         """Return the classes, the largest first."""
@@ -260,58 +258,3 @@ class FleetWalk:
 
 def _encode(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-
-
-_MASK = 2**64 - 1
-_FIRST = 1024  # places at the beginning; a power of two
-
-
-class IdSet:
-    """Remembers ids by a hash of 64 bits that differs from process to process. Of a million ids, two have the same hash
-    once in 37 million sets; the second one then counts as seen."""
-
-    def __init__(self) -> None:
-        self._places = array("Q", bytes(8 * _FIRST))
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def size(self) -> int:
-        """Return the bytes that the set takes."""
-        return sys.getsizeof(self._places)
-
-    def add(self, id: str) -> bool:
-        """Add an id; return False when it was there."""
-        at, value = self._find(id)
-        if self._places[at]:
-            return False
-        self._places[at] = value
-        self._count += 1
-        if self._count * 5 > (len(self._places) - 1) * 4:
-            self._grow()
-        return True
-
-    def __contains__(self, id: str) -> bool:
-        return bool(self._places[self._find(id)[0]])
-
-    def _find(self, id: str) -> tuple[int, int]:
-        """Return the place of an id, or the free one that it would take; and its hash."""
-        places, mask = self._places, len(self._places) - 1
-        value = hash(id) & _MASK or 1
-        at = value & mask
-        while (held := places[at]) and held != value:
-            at = (at + 1) & mask
-        return at, value
-
-    def _grow(self) -> None:
-        before, size = self._places, 2 * len(self._places)
-        places, mask = array("Q", bytes(8 * size)), size - 1
-        for value in before:
-            if value:
-                at = value & mask
-                while places[at]:
-                    at = (at + 1) & mask
-                places[at] = value
-        self._places = places

@@ -20,7 +20,7 @@ from machines.engine.publishing.catalog import Catalog
 
 from .comparison.differ import compare_versions
 from .content import VersionContent, read_content, read_draft
-from .fleet_walk import FleetWalk, IdSet
+from .fleet_walk import FleetWalk
 from .planning.document import PlanOptions, make_plan_finding
 from .planning.plan import MigrationPlan
 from .planning.planner import check_plan, make_plan
@@ -88,13 +88,13 @@ class Mover:
         and EngineUnavailable where the server does not come back; then the run can be repeated.
         """
         self._began = self._read_clock()
-        settled, refused, stays = IdSet(), list[RefusedInstance](), Counter[tuple[int, str]]()
+        settled, refused, stays = set[int](), list[RefusedInstance](), Counter[tuple[int, str]]()
         counts = dict.fromkeys((MOVES, KEPT, SUSPENDS, ALREADY), 0)
         for ids in self._pace(self._walk(), rate):
-            for move in self.move(id for id in ids if id not in settled):
+            for move in self.move(id for id in ids if hash(id) not in settled):
                 if move.outcome == "gone":
                     continue
-                settled.add(move.id)
+                settled.add(hash(move.id))
                 if move.outcome == REFUSED:
                     refused.append(RefusedInstance(move.id, move.version, move.state, move.code, move.reason))
                     continue
@@ -336,7 +336,15 @@ class VersionMethods(RolloutMethods):
         ``states``: state of a recorded version -> state, or states, of the replayed one, where names differ. It leaves
         the server half of its time. Raises BadInput, DefinitionError, UnknownMachine.
         """
-        return Replayer(self._caller, self._catalog, arguments.check_machine(machine)).replay(version, sample, states)
+        keys = self._catalog.version_keys(machine)
+        recorded = self._read_contents(machine, keys, keys)
+        if isinstance(version, bool) or not isinstance(version, int):
+            replayed = waiting.compute(read_draft, machine, version)
+        elif version in recorded:
+            replayed = recorded[version]
+        else:
+            raise UnknownMachine(machine, version=version)
+        return Replayer(self._caller, self._catalog, machine).replay(recorded, replayed, sample, states)
 
     def _read_contents(
         self, machine: str, numbers: Iterable[int], keys: Mapping[int, str]

@@ -1,16 +1,17 @@
 """Checks the graph of states: unreachable states, traps, and cycles of ``always`` or of history states."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from machines.engine.definitions.findings import Report, quote
 from machines.engine.definitions.model import Machine, State, Transition
 
 
 class _Reach:
-    """Enters every state that can be entered, as SCXML's algorithm does, until no new state is found."""
+    """Enters every state that can be entered, as SCXML's algorithm does, until no new state is found. ``is_dead`` tells
+    whether a transition is never taken."""
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
+    def __init__(self, machine: Machine, is_dead: Callable[[Transition], bool]) -> None:
+        self._machine, self._is_dead = machine, is_dead
         self._found: set[str] = set()  # active or, of a history, led to
         self._begun: set[str] = set()  # entered by default as well
         self._beside: set[tuple[str, str]] = set()  # parallel states, and the region that was entered by name
@@ -54,7 +55,7 @@ class _Reach:
             return
         self._found.add(state.name)
         for transition in state.all_transitions:
-            if not transition.never_holds:
+            if not self._is_dead(transition):
                 self._wait(transition.targets, self._stays(state, transition))
 
     def _stays(self, source: State, transition: Transition) -> str:
@@ -67,6 +68,11 @@ class _Reach:
 
     def _holds(self, name: str, targets: Iterable[str]) -> bool:
         return all(name != target and self._machine.contains(name, target) for target in targets)
+
+
+def find_reachable(machine: Machine, is_dead: Callable[[Transition], bool]) -> set[str]:
+    """Return the names of the states that can be entered by transitions that are not dead."""
+    return _Reach(machine, is_dead).all()
 
 
 def _regions(state: State, machine: Machine) -> list[str]:
@@ -133,7 +139,7 @@ def review(machine: Machine, report: Report) -> None:
 
 
 def _check_ways(machine: Machine, report: Report) -> None:
-    found = _Reach(machine).all()
+    found = find_reachable(machine, lambda transition: transition.never_holds)
     for state in machine.states.values():
         if state.name not in found and (state.parent is None or state.parent in found):
             report.add("SB201", state.path, f"no transition leads to the state {quote(state.name)}")

@@ -26,6 +26,8 @@ class Mapper:
     reason: str = "given"
     loose: Mapping[str, str] = field(default_factory=dict)
     """Leaf of ``old`` in a region that ``new`` lacks -> the state around it: the other regions decide."""
+    keeps_children: bool = False
+    """Whether a child is matched by its machine, too: a plan stops it, since its parent knows it by the id."""
 
     def __post_init__(self) -> None:
         self.same = match_states(self.old, self.new)
@@ -147,7 +149,7 @@ class Mapper:
                 same = self.new.invokes.get(invoke.id)
                 if same is not None and same.work == invoke.work and same.state in active:
                     found[invoke.id] = same.id
-                elif not invoke.work.startswith("machine "):  # a child is known to its parent by the id
+                elif self.keeps_children or not invoke.work.startswith("machine "):
                     waiting.append((state, invoke))
         for state, invoke in waiting:
             known = [one for name in self._list_near(state) for one in self.new.list_invokes(name)]

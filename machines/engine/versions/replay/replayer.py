@@ -14,13 +14,13 @@ from machines.engine import arguments
 from machines.engine.connection import waiting
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import Status, require_ok
-from machines.engine.definitions import CompiledDefinition, compile_definition
-from machines.engine.errors import BadInput, DefinitionError, UnknownMachine
-from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
+from machines.engine.simulation import encode_program
+from machines.engine.versions.content import VersionContent
+from machines.engine.versions.planning.mapping import Targets
 from machines.engine.versions.records import OWN_VERSION, TRIMMED, Divergence, Replay, StepOutcome
 
-from .correspondence import check_states, compare_programs, read_states
+from .correspondence import check_states, compare_versions, read_states
 from .history_walk import History, HistoryWalk, RecordedMove, map_states
 
 TOGETHER = 100  # instances of which the histories are read and replayed together
@@ -63,17 +63,12 @@ class _Comparer:
     ``renamed``: states as the caller maps them, which count first."""
 
     def __init__(
-        self,
-        programs: Mapping[int, Mapping[str, Any]],
-        names: Mapping[int, str],
-        program: Mapping[str, Any],
-        text: str,
-        number: int | None,
-        renamed: Mapping[str, tuple[str, ...]],
+        self, recorded: Mapping[int, VersionContent], replayed: VersionContent, renamed: Mapping[str, Targets]
     ) -> None:
-        self.number = number
-        self._programs, self._names, self._program, self._text, self._renamed = programs, names, program, text, renamed
-        self._states = {state["name"] for state in program["states"] if state.get("kind") != "history"}
+        self.number = replayed.number or None
+        self._recorded, self._replayed, self._renamed = recorded, replayed, renamed
+        self._text = replayed.key if replayed.number else encode_program(replayed.program)
+        self._states = {state.name for state in replayed.outline.states if state.type != "history"}
         self._known: dict[str, _Target] = {}
 
     def compare(self, moves: Sequence[RecordedMove]) -> _Target:
@@ -83,12 +78,12 @@ class _Comparer:
         if key not in self._known:
             if len(self._known) >= MAX_KNOWN:
                 self._known.clear()
-            self._known[key] = _Target(self._text, {n: self._compare(n, mapped.get(n, {})) for n in self._programs})
+            self._known[key] = _Target(self._text, {n: self._compare(n, mapped.get(n, {})) for n in self._recorded})
         return self._known[key]
 
-    def _compare(self, number: int, mapped: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    def _compare(self, number: int, mapped: Mapping[str, Targets]) -> dict[str, Any]:
         states = {} if number == self.number else {**mapped, **self._renamed}
-        return compare_programs(self._programs[number], self._program, states, self._names[number]).as_rules()
+        return compare_versions(self._recorded[number], self._replayed, states)
 
 
 class Replayer:
@@ -99,13 +94,14 @@ class Replayer:
         self._walk = HistoryWalk(caller, catalog, machine)
 
     def replay(
-        self, version: int | Mapping[str, Any] | CompiledDefinition, sample: int | None, states: Any = None
+        self, recorded: Mapping[int, VersionContent], replayed: VersionContent, sample: int | None, states: Any = None
     ) -> Replay:
-        """Replay histories on a published version or on a definition."""
+        """Replay histories of published versions on one of these, or on a draft."""
         if sample is not None:
             arguments.check_count("sample", sample, MOST_SAMPLE)
-        comparer = self._make_comparer(version, read_states(states))
-        tally = _Tally()
+        renamed = read_states(states)
+        check_states(renamed, recorded.values(), replayed)
+        comparer, tally = waiting.compute(_Comparer, recorded, replayed, renamed), _Tally()
         walk = self._walk.find(sample)
         while found := list(islice(walk, TOGETHER)):
             histories = self._walk.read(found)
@@ -122,34 +118,6 @@ class Replayer:
             untold=dict(sorted(tally.untold.items())),
             skipped=tally.skipped,
         )
-
-    # The versions
-
-    def _make_comparer(self, version: Any, states: Mapping[str, tuple[str, ...]]) -> _Comparer:
-        programs, names = self._read_programs()
-        if isinstance(version, int) and not isinstance(version, bool):
-            if version not in programs:
-                raise UnknownMachine(self._machine, version=version)
-            program, text, number = programs[version], names[version], version
-        else:
-            program, number = _compile(version, self._machine), None
-            text = json.dumps(program, ensure_ascii=False, separators=(",", ":"))
-        check_states(states, programs.values(), program)
-        return _Comparer(programs, names, program, text, number, states)
-
-    def _read_programs(self) -> tuple[dict[int, dict[str, Any]], dict[int, str]]:
-        """Read the programs of all versions, and their names as instances have them."""
-
-        def read(partition: Partition) -> tuple[dict[int, dict[str, Any]], dict[int, str]]:
-            held = self._caller.command("HGETALL", partition.meta)
-            names = {int(key[4:]): str(value) for key, value in held.items() if key.startswith("def:")}
-            texts = self._caller.commands(
-                [(key := partition.definition(number), ("HGET", key, "program")) for number in names]
-            )
-            return {n: json.loads(text) for n, text in zip(names, texts, strict=True) if text}, names
-
-        self._catalog.partitions(self._machine)  # raises when there is none
-        return self._catalog.read_any(self._machine, read)
 
     # The steps
 
@@ -216,19 +184,6 @@ class Replayer:
         require_ok("sb_replay", reply, self._machine)
         for task, answer in zip(chosen, reply[1:], strict=False):
             _advance(task, json.loads(answer))
-
-
-def _compile(definition: Any, machine: str) -> dict[str, Any]:
-    """Return the program of a definition. Raises DefinitionError, and BadInput for one of another machine."""
-    if not isinstance(definition, Mapping | CompiledDefinition):
-        raise BadInput(f"a version is a number or a definition, not {arguments.show(definition)}", code="SB636")
-    compiled = waiting.compute(compile_definition, definition)
-    if compiled.has_errors:
-        raise DefinitionError(list(compiled.findings))
-    program: dict[str, Any] = json.loads(json.dumps(compiled.program))
-    if program["machine"] != machine:
-        raise BadInput(f"the definition is of {program['machine']!r}, the histories are of {machine!r}", code="SB636")
-    return program
 
 
 def _begin(history: History) -> str:
