@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.live.messages import CloseCode
-from dashboard.shared.async_middleware import AsyncMiddleware
 from dashboard.shared.errors import problems
 from dashboard.shared.errors.statuses import COOKIES_TOO_LARGE
 from dashboard.site.mount_point import is_api_request
@@ -28,17 +28,11 @@ def are_too_large(header: str | bytes) -> bool:
     return len(header) > MOST_BYTES or header.count(escape) > MOST_ESCAPES  # type: ignore[arg-type]
 
 
-class CookieLimits(AsyncMiddleware):
+class CookieLimits(MiddlewareMixin):
     """Stands in front of all middleware that reads cookies. The answer is plain text: a page would look for a login."""
 
-    def answer(self, request: HttpRequest) -> Any:
-        return _refuse(request) if are_too_large(request.META.get("HTTP_COOKIE", "")) else self.get_response(request)
-
-    async def answer_async(self, request: HttpRequest) -> HttpResponse:
-        if are_too_large(request.META.get("HTTP_COOKIE", "")):
-            return _refuse(request)
-        response: HttpResponse = await self.get_response(request)
-        return response
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        return _refuse(request) if are_too_large(request.META.get("HTTP_COOKIE", "")) else None
 
 
 def _refuse(request: HttpRequest) -> HttpResponse:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.core.handlers.exception import convert_exception_to_response
@@ -105,7 +105,7 @@ class EventLoopHandler(ASGIHandler):
             return answer_refusal(request, refusal)
         if request.path_info == "/healthz":
             return await healthz(request)
-        return await self._static(request)
+        return await self._static.answer(request)
 
 
 async def _answer_not_found(request: HttpRequest) -> HttpResponse:
@@ -135,32 +135,22 @@ Stamp = tuple[tuple[int, int] | None, ...]
 
 
 class StaticFiles(WhiteNoiseMiddleware):
-    """Whitenoise's own middleware is synchronous, and would push every request behind it into a thread.
-
-    It also scans files once, and promises the lengths it found then. An update under a running site would break that
-    promise and with it the page, so a file that changed since is scanned anew.
+    """Whitenoise scans files once, and promises the lengths it found then. An update under a running site would break
+    that promise and with it the page, so a file that changed since is scanned anew.
     """
-
-    sync_capable = True
-    async_capable = True
 
     def __init__(self, get_response: Callable) -> None:
         self._scanned: dict[str, tuple[str, Stamp]] = {}
         super().__init__(get_response)
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if iscoroutinefunction(self):
-            return self._answer_async(request)
         found = self._look_up(request.path_info)
         return self.get_response(request) if found is None else self.serve(found, request)
 
-    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
+    async def answer(self, request: HttpRequest) -> HttpResponse:
+        """Answer on the event loop, behind no other middleware."""
         found = self._look_up(request.path_info)
-        if found is None:
-            return await self.get_response(request)
-        return _stream(self.serve(found, request))
+        return await self.get_response(request) if found is None else _stream(self.serve(found, request))
 
     def _look_up(self, url: str) -> Any:
         """Find the file as it is on disk now; None if there is none, or none any more."""

@@ -1,7 +1,4 @@
-"""Middleware that runs in a thread and in the event loop alike.
-
-Middleware without async support would move every request into a thread, static files too.
-"""
+"""Middleware that puts each request into a block, in a thread and in the event loop alike."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -11,8 +8,9 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse
 
 
-class AsyncMiddleware:
-    """Answers by ``answer``, or by ``answer_async`` if ``get_response`` is async."""
+class WrappingMiddleware:
+    """Puts each request into the block that ``wrap`` makes. The block yields what the response is passed through. A
+    subclass whose block waits for something is not ``async_capable``: Django then runs it in a thread."""
 
     sync_capable = True
     async_capable = True
@@ -23,25 +21,14 @@ class AsyncMiddleware:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> Any:
-        return self.answer_async(request) if iscoroutinefunction(self) else self.answer(request)
-
-    def answer(self, request: HttpRequest) -> Any:
-        raise NotImplementedError
-
-    async def answer_async(self, request: HttpRequest) -> Any:
-        raise NotImplementedError
-
-
-class WrappingMiddleware(AsyncMiddleware):
-    """Puts each request into a block that waits for nothing. The block yields what the response is passed through."""
-
-    def wrap(self, request: HttpRequest) -> AbstractContextManager[Callable[[HttpResponse], HttpResponse]]:
-        raise NotImplementedError
-
-    def answer(self, request: HttpRequest) -> Any:
+        if iscoroutinefunction(self):
+            return self._answer_async(request)
         with self.wrap(request) as finish:
             return finish(self.get_response(request))
 
-    async def answer_async(self, request: HttpRequest) -> HttpResponse:
+    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
         with self.wrap(request) as finish:
             return finish(await self.get_response(request))
+
+    def wrap(self, request: HttpRequest) -> AbstractContextManager[Callable[[HttpResponse], HttpResponse]]:
+        raise NotImplementedError

@@ -7,13 +7,12 @@ abbreviations such as IST name several zones.
 import contextlib
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from asgiref.sync import sync_to_async
 from django.db import router
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -27,7 +26,7 @@ from machines.engine.definitions import FieldOutline
 from machines.insight.statistics.ages import format_age
 from machines.people import last_seen
 
-from .async_middleware import AsyncMiddleware
+from .async_middleware import WrappingMiddleware
 from .errors.redis_outage import CAUSES
 
 UNKNOWN = "an unknown time"
@@ -170,31 +169,24 @@ _kept = PreparedQuery(
 )
 
 
-class TimeZoneMiddleware(AsyncMiddleware):
+class TimeZoneMiddleware(WrappingMiddleware):
     """Sets ``request.preferences``, activates time zone and clock, and records that the person was seen.
 
     It sits behind the authentication.
     """
 
-    def answer(self, request: HttpRequest) -> Any:
-        if is_for_machines(request):
-            return self.get_response(request)
-        with self._apply(request, _read_preferences(request.user)):
-            return self.get_response(request)
-
-    async def answer_async(self, request: HttpRequest) -> HttpResponse:
-        if is_for_machines(request):
-            return await self.get_response(request)
-        with self._apply(request, await sync_to_async(_read_preferences)(request.user)):
-            return await self.get_response(request)
+    async_capable = False
 
     @contextlib.contextmanager
-    def _apply(self, request: HttpRequest, preferences: Preferences) -> Iterator[None]:
-        request.preferences = preferences
-        token = clock.set(preferences.clock)
+    def wrap(self, request: HttpRequest) -> Iterator[Callable[[HttpResponse], HttpResponse]]:
+        if is_for_machines(request):
+            yield lambda response: response
+            return
+        request.preferences = _read_preferences(request.user)
+        token = clock.set(request.preferences.clock)
         try:
-            with timezone.override(zone_of(preferences.time_zone)):
-                yield
+            with timezone.override(zone_of(request.preferences.time_zone)):
+                yield lambda response: response
         finally:
             clock.reset(token)
 

@@ -5,8 +5,9 @@ import re
 
 import pytest
 from django.contrib.staticfiles.finders import get_finder
-from django.test import AsyncClient, Client
+from django.test import AsyncRequestFactory, Client
 
+from dashboard.serving.event_loop_views import EventLoopHandler
 from dashboard.site import home
 
 FILE = "/static/signalbox/css/shared/tables.css"
@@ -18,30 +19,37 @@ def client():
 
 
 @pytest.fixture
-def async_client():
-    return AsyncClient()
+def ask():
+    """Asks what answers on the event loop; returns the response and its body."""
+    handler, make = EventLoopHandler(), AsyncRequestFactory()
+
+    async def ask(path, method="get", **more):
+        request = getattr(make, method)(path, **more)
+        request.refusal = None
+        response = await handler.get_response_async(request)
+        body = b"".join([part async for part in response]) if response.streaming else b""
+        response.close()
+        return response, body
+
+    return ask
 
 
-async def test_a_static_file_is_streamed_without_a_thread_for_the_request(async_client, settings):
-    response = await async_client.get(FILE)
-    body = b"".join([part async for part in response.streaming_content])
+async def test_a_static_file_is_streamed_without_a_thread_for_the_request(ask):
+    response, body = await ask(FILE)
     assert body == (home.ROOT / FILE.lstrip("/")).read_bytes()
     assert response.headers["Content-Type"].startswith("text/css")
     assert response.headers["X-Content-Type-Options"] == "nosniff"
     assert int(response.headers["Content-Length"]) == len(body)
 
 
-async def test_a_static_file_that_has_not_changed_is_not_sent_again(async_client):
-    first = await async_client.get(FILE)
-    async for _ in first.streaming_content:
-        pass
-    second = await async_client.get(FILE, headers={"If-Modified-Since": first.headers["Last-Modified"]})
-    assert second.status_code == 304
-    assert not second.streaming
+async def test_a_static_file_that_has_not_changed_is_not_sent_again(ask):
+    first, _ = await ask(FILE)
+    second, body = await ask(FILE, headers={"If-Modified-Since": first.headers["Last-Modified"]})
+    assert (second.status_code, second.streaming, body) == (304, False, b"")
 
 
-async def test_a_head_request_has_no_body(async_client):
-    response = await async_client.head(FILE)
+async def test_a_head_request_has_no_body(ask):
+    response, _ = await ask(FILE, "head")
     assert response.status_code == 200
     assert not response.streaming
     assert int(response.headers["Content-Length"]) > 0
@@ -80,11 +88,10 @@ def test_a_file_that_changes_under_a_running_site_is_served_whole(client, own_fi
     assert read(client) == (200, len(text), text)
 
 
-async def test_a_file_that_changes_is_served_whole_by_the_asynchronous_site_too(async_client, own_file):
-    await async_client.head("/static/own.css")
+async def test_a_file_that_changes_is_served_whole_by_the_event_loop_too(own_file, ask):
+    await ask("/static/own.css", "head")
     own_file.write_text("a { color: blue }")
-    response = await async_client.get("/static/own.css")
-    body = b"".join([part async for part in response.streaming_content])
+    response, body = await ask("/static/own.css")
     assert (int(response.headers["Content-Length"]), body) == (17, b"a { color: blue }")
 
 

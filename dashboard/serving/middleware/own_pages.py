@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction
+from asgiref.sync import async_to_sync, iscoroutinefunction
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.db.transaction import non_atomic_requests
 from django.http import Http404, HttpRequest, HttpResponse
@@ -64,55 +64,28 @@ def wrap_view(view: View) -> View:
     The layers know who asks and what they may do, so a middleware that sends everybody to a login leaves the view
     alone; and views commit for themselves, so the project's ATOMIC_REQUESTS does not hold.
     """
-    wrapped = _wrap_async(view) if iscoroutinefunction(view) else _wrap_sync(view)
-    wrapped.login_required = False  # type: ignore[attr-defined]
-    return non_atomic_requests(wrapped)
+    run = async_to_sync(view) if iscoroutinefunction(view) else view
 
-
-def _wrap_sync(view: View) -> View:
-    @wraps(view)
+    @wraps(run)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         def innermost(request: HttpRequest) -> HttpResponse:
             try:
-                response: HttpResponse = view(request, *args, **kwargs)
+                response: HttpResponse = run(request, *args, **kwargs)
                 return response
             except Exception as error:
                 return _answer_error(request, error)
 
+        handler: View = innermost
+        for layer in reversed(LAYERS):
+            handler = layer(handler)
         with translation.override(LANGUAGE):
-            response: HttpResponse = _add_layers(innermost)(request)
-        return _with_headers(response)
+            response: HttpResponse = handler(request)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
 
-    return answer
-
-
-def _wrap_async(view: View) -> View:
-    @wraps(view)
-    async def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        async def innermost(request: HttpRequest) -> HttpResponse:
-            try:
-                response: HttpResponse = await view(request, *args, **kwargs)
-                return response
-            except Exception as error:
-                return _answer_error(request, error)
-
-        with translation.override(LANGUAGE):
-            response: HttpResponse = await _add_layers(innermost)(request)
-        return _with_headers(response)
-
-    return answer
-
-
-def _add_layers(view: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    for layer in reversed(LAYERS):
-        view = layer(view)
-    return view
-
-
-def _with_headers(response: HttpResponse) -> HttpResponse:
-    for name, value in HEADERS.items():
-        response.headers.setdefault(name, value)
-    return response
+    answer.login_required = False  # type: ignore[attr-defined]
+    return non_atomic_requests(answer)
 
 
 def _answer_error(request: HttpRequest, error: Exception) -> HttpResponse:

@@ -5,13 +5,11 @@ Every other path refuses a host that is not among ``ALLOWED_HOSTS``. ``/metrics`
 anybody may read it, or to a request that carries the token: never by a session.
 """
 
-from typing import Any
-
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
+from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.serving.metrics.views import has_token
-from dashboard.shared.async_middleware import AsyncMiddleware
 from machines.conf import conf
 
 PROBES = frozenset({"/healthz", "/readyz"})
@@ -19,12 +17,11 @@ METRICS = "/metrics"
 NAME = "localhost"  # what such a request is taken to have asked for; no answer shows it
 
 
-class ProbeHosts(AsyncMiddleware):
+class ProbeHosts(MiddlewareMixin):
     """Sits before the first middleware that reads the host."""
 
-    def __call__(self, request: HttpRequest) -> Any:
+    def process_request(self, request: HttpRequest) -> None:
         accept_any_host(request)
-        return self.get_response(request)  # or the coroutine of it
 
 
 def accept_any_host(request: HttpRequest) -> None:

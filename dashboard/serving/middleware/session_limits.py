@@ -4,13 +4,11 @@ What a page asks by itself is no use. The store drops the session at its end, so
 """
 
 import time
-from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.contrib.auth import logout
 from django.http import HttpRequest
+from django.utils.deprecation import MiddlewareMixin
 
-from dashboard.shared.async_middleware import AsyncMiddleware
 from machines.conf import conf
 from machines.people.sign_in_times import STARTED
 
@@ -18,16 +16,10 @@ USED = "signalbox_used"
 STEP = 20  # a use is noted when this part of the idle time has passed: pages come in bursts
 
 
-class SessionLimits(AsyncMiddleware):
-    def answer(self, request: HttpRequest) -> Any:
+class SessionLimits(MiddlewareMixin):
+    def process_request(self, request: HttpRequest) -> None:
         if request.COOKIES:
             limit_session(request)
-        return self.get_response(request)
-
-    async def answer_async(self, request: HttpRequest) -> Any:
-        if request.COOKIES:
-            await sync_to_async(limit_session)(request)
-        return await self.get_response(request)
 
 
 def limit_session(request: HttpRequest) -> None:
