@@ -146,7 +146,7 @@ PAGES = {
     "version-rollout": "rollout.set", "version-pin": "version.pin", "version-withdraw": "version.withdraw",
     "version-policy": "version.policy", "draft-publish": "publish",
     **dict.fromkeys(("versions", "version", "version-diff", "version-replay", "version-step"), READS),
-    **dict.fromkeys(("draft-new", "draft", "draft-edit", "draft-rebase", "draft-discard"), READS),
+    **dict.fromkeys(("draft", "draft-rebase", "draft-discard"), READS),
     **dict.fromkeys(("plan-new", "plan", "plan-dry-run", "plan-move", "plan-back", "plan-refused"), READS),
 }  # fmt: skip
 VERBS = {

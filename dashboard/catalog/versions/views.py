@@ -1,7 +1,6 @@
 """The versions of a machine side by side, one version, what differs between two, who gets which version, what a version
 would have done with past steps, and drafts."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
@@ -23,7 +22,7 @@ from dashboard.shared.version_view import Overlay
 from machines.approvals import queries as approval_queries
 from machines.catalog import offload
 from machines.catalog.errors import ApprovalNeeded, DraftChanged, DraftClosed, DraftConflict
-from machines.catalog.queries import count_missing, read_current_row
+from machines.catalog.queries import count_missing
 from machines.catalog.version_rules import ACTIONS, OPERATIONS
 from machines.catalog.versions import drafts
 from machines.catalog.versions import rollouts as services
@@ -281,69 +280,12 @@ def picture(request: HttpRequest, machine: str) -> HttpResponse:
     return answer_drawing(overlay.draw_on(view.svg), cache="private, max-age=86400")
 
 
-class DraftForm(PageForm):
-    text = forms.CharField(
-        label="definition",
-        widget=forms.Textarea({"rows": 28, "spellcheck": "false", "autocapitalize": "off"}),
-        error_messages={"required": "Enter a definition."},
-    )
-    note = forms.CharField(label="note", required=False, max_length=MAX_REASON, help_text="What changes, and why.")
-
-
 class PublishForm(PageForm):
     rollout = forms.FloatField(
         label="percent of new instances", required=False, min_value=0, max_value=100, help_text="empty or 100: all"
     )
     reason = forms.CharField(label="note of the version", required=False, max_length=MAX_REASON)
     expect = forms.IntegerField(widget=forms.HiddenInput)
-
-
-@require_audited("publish", "draft.save")
-def new_draft(request: HttpRequest, machine: str) -> HttpResponse:
-    """Show the form for a new draft, filled with the current version; a POST keeps it."""
-    if request.method != "POST":
-        text = json.dumps(read_current_row(machine).definition, indent=2, ensure_ascii=False)
-        return _render_text_page(request, machine, DraftForm(initial={"text": text}))
-    form = DraftForm(request.POST)
-    if not form.is_valid():
-        return _render_text_page(request, machine, form, status=400)
-    try:
-        made = drafts.save(Actor.of(request), machine, **form.cleaned_data)
-    except BadInput as error:
-        form.add_error(None, f"{error.message} ({error.code})")
-        return _render_text_page(request, machine, form, status=400)
-    return redirect("signalbox:draft", machine, made.pk)
-
-
-def _render_text_page(
-    request: HttpRequest, machine: str, form: DraftForm, *, draft: Draft | None = None, status: int = 200
-) -> HttpResponse:
-    context = {"machine": machine, "form": form, "draft": draft} | describe_versions(redacted_engine(request), machine)
-    return render_page(request, "signalbox/versions/draft_text.html", context, status=status)
-
-
-@require_audited("publish", "draft.save", target="id")
-def edit(request: HttpRequest, machine: str, id: int) -> HttpResponse:
-    """Change the text. A draft that was changed meanwhile is not written over."""
-    draft = _get(request, machine, id)
-    if request.method != "POST":
-        return _render_text_page(
-            request, machine, DraftForm(initial={"text": draft.text, "note": draft.note}), draft=draft
-        )
-    form, expect = DraftForm(request.POST), parse_number(request.POST.get("expect", ""))
-    if not form.is_valid():
-        return _render_text_page(request, machine, form, draft=draft, status=400)
-    try:
-        drafts.save(
-            Actor.of(request), machine, **form.cleaned_data, format=draft.format, id=id,
-            expect=draft.revision if expect is None else expect,
-        )  # fmt: skip
-    except (BadInput, DraftChanged, DraftClosed) as error:
-        form.add_error(None, f"{error.message} ({error.code})")
-        return _render_text_page(
-            request, machine, form, draft=draft, status=409 if not isinstance(error, BadInput) else 400
-        )
-    return redirect("signalbox:draft", machine, id)
 
 
 @require_audited("publish", "draft.save", target="id")

@@ -90,25 +90,6 @@ def test_a_first_version_is_that_of_all(as_, engine, db):
     assert engine.live("lamp").version == 1
 
 
-def test_a_new_draft_begins_with_the_current_version(as_, lamps):
-    client = as_("publisher")
-    form = fields(read(client.get(f"{PAGE}drafts/")).one("main").all("form")[0])
-    assert json.loads(form["text"])["id"] == "lamp"
-    answer = client.post(f"{PAGE}drafts/", form | {"note": "as it is"})
-    made = Draft.objects.get()
-    assert (answer.url, made.base, made.note) == (address(made), 1, "as it is")
-
-
-def test_a_text_that_was_changed_meanwhile_is_not_written_over(as_, draft):
-    client = as_("publisher")
-    form = fields(read(client.get(address(draft, "edit/"))).one("main").all("form")[0])
-    Draft.objects.filter(pk=draft.pk).update(revision=2)
-    answer = client.post(address(draft, "edit/"), form | {"note": "mine"})
-    assert answer.status_code == 409
-    assert "mine" in answer.content.decode()
-    assert Draft.objects.get().note == "lamps are dimmed"
-
-
 def test_a_discarded_draft_stays_readable(as_, draft):
     client = as_("publisher")
     client.post(address(draft, "discard/"))
