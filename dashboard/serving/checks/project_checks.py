@@ -5,7 +5,6 @@ E018  a middleware is missing           W023  the package dashboard is somebody 
 E019  templates cannot be rendered      W024  LOGIN_URL leads nowhere
 W020  the backend of single machines    W025  guardian makes an account for strangers
 E021  the addresses are not included    W026  numbers would be written with separators
-W028  a Content-Security-Policy blocks our scripts: page_policy.py
 I027  the live view needs ASGI; shown by ``check --deploy`` alone, since a project under WSGI lacks nothing
 """
 
@@ -43,16 +42,6 @@ def project(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 def live_view(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Tell that pages will poll."""
     return [] if is_own_site() else _make_messages(_find_asgi())
-
-
-@register(TAG, deploy=True)
-def page_policy(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check for W028 by the answers of the project's middleware."""
-    if is_own_site():
-        return []
-    from .page_policy import find_blocking  # loads the pages
-
-    return _make_messages(find_blocking(SCRIPT))
 
 
 def _make_messages(found: Iterable[Finding]) -> list[CheckMessage]:
