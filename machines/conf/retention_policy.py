@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from machines.engine import limits
-from machines.engine.definitions.reading.machine_settings import Retention, parse_age
+from machines.engine.definitions.durations import parse_duration
+from machines.engine.definitions.reading.machine_settings import Retention
 
 MACHINE = ("finished", "most", "dead", "log")
 """Words for every machine whose definition does not say otherwise."""
@@ -62,7 +63,7 @@ def parse_policy(text: str) -> Policy:
         if not separator or (name not in MACHINE and table not in TABLES):
             raise BadPolicy(f"{word!r} is none of the words")
         by_number = name == "most" or name != table
-        bound = _parse_count(value) if by_number else parse_age(value)
+        bound = _parse_count(value) if by_number else parse_duration(value)
         if bound is None:
             wanted = "a whole number" if by_number else 'an age such as "30d"'
             raise BadPolicy(f"{word!r} has no value that fits: {wanted}")

@@ -1,6 +1,7 @@
-"""Reads and formats durations: ``500ms``, ``30s``, ``5m``, ``2h``, ``1d``."""
+"""Reads and formats durations: ``500ms``, ``30s``, ``5m``, ``2h``, ``1d``, ``30 days``."""
 
 import re
+from typing import TypeVar
 
 from machines.engine import expressions, limits
 from machines.engine.rates import UNITS, split_unit
@@ -9,7 +10,8 @@ from .model import Value
 from .place import Place
 from .values import read_expression, report_problems
 
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?(ms|s|m|h|d)")
+Default = TypeVar("Default", int, None)
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?(ms|s(?:econds?)?|m(?:inutes?)?|h(?:ours?)?|d(?:ays?)?)")
 _BARE = re.compile(r"\d{1,15}")
 HINT = 'write a number and a unit, such as "500ms", "30s", "5m", "2h" or "1d"'
 
@@ -17,7 +19,10 @@ HINT = 'write a number and a unit, such as "500ms", "30s", "5m", "2h" or "1d"'
 def parse_duration(text: str) -> int | None:
     """Return a duration in ms; None when the text is no duration."""
     match = _DURATION.fullmatch(text.strip())
-    return round(float(match[1]) * UNITS[match[2]]) if match else None
+    if match is None:
+        return None
+    unit = match[2] if match[2] in UNITS else match[2][0]
+    return round(float(match[1]) * UNITS[unit])
 
 
 def format_duration(ms: int) -> str:
@@ -26,7 +31,7 @@ def format_duration(ms: int) -> str:
     return f"{number}{unit}"
 
 
-def read_duration(place: Place, default: int, least: int, most: int) -> int:
+def read_duration(place: Place, default: Default, least: int, most: int) -> int | Default:
     """Read a duration; return the default where there is none or where it is invalid (which is reported)."""
     if place.broken:
         return default

@@ -4,9 +4,9 @@ use."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from machines.engine import limits
 from machines.engine.expressions.source import Expression, UseKind
@@ -29,6 +29,8 @@ from .model import (
     flatten_actions,
 )
 from .program import collect_feeds
+
+Record = TypeVar("Record")
 
 
 def describe_action(action: Action) -> str:
@@ -351,22 +353,28 @@ def covers_action(named: str, action: str) -> bool:
     return named == action
 
 
+def _copy(kind: type[Record], *parts: Any, **given: Any) -> Record:
+    """Make a record of the outline. What is not ``given`` is what the parts of the model have under the same names; of
+    an expression its text."""
+    for name in (one.name for one in fields(kind) if one.name not in given):  # type: ignore[arg-type]
+        value = next((getattr(part, name) for part in parts if hasattr(part, name)), None)
+        if value is not None:
+            given[name] = value.text if isinstance(value, Value) else value
+    return kind(**given)
+
+
 def build_outline(machine: Machine, compared: dict[str, Compared]) -> Outline:
     """Build it. ``compared``: as the outline has it."""
-    return Outline(
-        id=machine.id,
-        description=machine.description,
+    return _copy(
+        Outline,
+        machine,
         initial=machine.start.targets[0] if machine.start.targets else machine.root or "",
         states=tuple(_state(state, machine) for state in machine.states.values()),
         data=tuple(_field(field, compared.get("", {})) for field in machine.fields.values()),
         events={event.name: _event(event, compared) for event in machine.events.values()},
         queues=tuple(collect_feeds(machine)),
-        root=machine.root,
-        output=machine.output.text if machine.output else "",
         limits={queue: _limit(limit) for queue, limit in machine.limits.items()},
-        index=machine.index,
         approval=tuple(machine.approval),
-        approvers=machine.approvers,
         accepts=None if machine.accepts is None else tuple(machine.accepts),
         eager_reads=_list_eager_reads(machine),
         compared=compared,
@@ -374,25 +382,19 @@ def build_outline(machine: Machine, compared: dict[str, Compared]) -> Outline:
 
 
 def _state(state: State, machine: Machine) -> StateOutline:
-    return StateOutline(
-        name=state.name,
-        index=state.index,
+    return _copy(
+        StateOutline,
+        state,
         type=state.kind,
-        description=state.description,
-        tags=state.tags,
         entry=tuple(describe_action(action) for action in state.entry),
         exit=tuple(describe_action(action) for action in state.exit),
         invokes=tuple(_invoke(invoke) for invoke in state.invokes),
         transitions=tuple(_transition(transition, state.name) for transition in state.all_transitions),
         enqueues=tuple(dict.fromkeys(action.name for action in state.actions if action.verb == "enqueue")),
-        parent=state.parent,
         path=".".join(state.keys),
         depth=len(machine.lineage(state.name)) - 1,
         history=("deep" if state.deep else "shallow") if state.kind == "history" else "",
         initial=_list_entered(state, machine),
-        children=state.children,
-        output=state.output.text if state.output else "",
-        sla=state.sla,
     )
 
 
@@ -403,20 +405,14 @@ def _list_entered(state: State, machine: Machine) -> tuple[str, ...]:
 
 
 def _transition(transition: Transition, source: str) -> TransitionOutline:
-    return TransitionOutline(
-        id=transition.id,
-        events=transition.events,
+    return _copy(
+        TransitionOutline,
+        transition,
         source=source,
         target=transition.target,
         guard_text=transition.guard.expression.text if transition.guard else None,
         actions=tuple(describe_action(action) for action in transition.actions),
-        reenter=transition.reenter,
-        description=transition.description,
         reads=_reads(transition, "payload"),
-        targets=transition.targets,
-        delay=transition.delay.text if transition.delay else "",
-        cause=transition.cause,
-        allow=transition.allow,
         data_reads=_reads(transition, "data"),
     )
 
@@ -447,22 +443,9 @@ def _list_eager_reads(machine: Machine) -> tuple[str, ...]:
 
 
 def _invoke(invoke: Invoke) -> InvokeOutline:
-    work = invoke.work or NO_WORK
-    options = {name: getattr(work, name) for name in ("attempts", "backoff", "lease", "timeout", "jitter", "stop")}
-    options |= {name: _text(getattr(work, name)) for name in ("priority", "group", "weight", "delay", "unique")}
-    return InvokeOutline(
-        id=invoke.id,
-        src=invoke.src,
-        queue=invoke.queue,
-        input=invoke.input.text if invoke.input else "",
-        machine=invoke.computed.text if invoke.computed else invoke.machine,
-        autoforward=invoke.autoforward,
-        **options,
-    )
-
-
-def _text(value: Value | None) -> str:
-    return value.text if value else ""
+    machine = invoke.computed.text if invoke.computed else invoke.machine
+    given = invoke.input.text if invoke.input else ""
+    return _copy(InvokeOutline, invoke, invoke.work or NO_WORK, input=given, machine=machine)
 
 
 def _limit(limit: Limit) -> LimitOutline:
@@ -473,8 +456,7 @@ def _limit(limit: Limit) -> LimitOutline:
 
 def _field(field: Field, compared: Compared) -> FieldOutline:
     initial = None if field.initial is MISSING else field.initial
-    types = compared.get(field.name, ())
-    return FieldOutline(field.name, field.types, field.description, initial, field.required, field.sensitive, types)
+    return _copy(FieldOutline, field, initial=initial, compared=compared.get(field.name, ()))
 
 
 def _event(event: Event, compared: Mapping[str, Compared]) -> EventOutline:

@@ -11,7 +11,7 @@ has failed (after a day where its partition cannot be reached at all), and the s
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,31 +53,18 @@ THOROUGH = DeliveryLimits(100, 200, 0.0)
 EAGER = DeliveryLimits(8, 50, 60.0)  # for callers of fire, who must not wait for a partition that is away
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DeliveryReport:
     """What a call did. ``moved``: timers fired, jobs taken back or made ready, messages delivered; ``wait``: ms
     until the next of these is due, None for none; ``due``: when the next timer is due, None for none or when the
-    server answered from memory; ``faults``: errors of single partitions, while the others went on; ``dues``: root ->
-    ms of the server's clock at which something is due next, without those where nothing is; ``now``: that clock;
-    ``troubled``: partitions that had one of the faults."""
-
-    moved: int
-    due: int | None
-    wait: int | None
-    faults: tuple[SignalboxError, ...]
-    dues: Mapping[str, int] = field(default_factory=dict)
-    now: int = 0
-    troubled: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class _Progress:
-    """The report of a call while it runs."""
+    server answered from memory; ``mail``: partitions whose outbox was not empty; ``faults``: errors of single
+    partitions, while the others went on; ``dues``: root -> ms of the server's clock at which something is due next,
+    without those where nothing is; ``now``: that clock; ``troubled``: partitions that had one of the faults."""
 
     moved: int = 0
     due: int | None = None
     wait: int | None = None
-    mail: dict[str, None] = field(default_factory=dict)  # partitions whose outbox is not empty
+    mail: dict[str, None] = field(default_factory=dict)
     faults: list[SignalboxError] = field(default_factory=list)
     dues: dict[str, int] = field(default_factory=dict)
     now: int = 0
@@ -130,30 +117,27 @@ class Delivery:
         """Do what is due and deliver what waits. ``retry``: also messages that could not be delivered lately.
         Without ``look`` the server's memory is trusted where it says that nothing is due. ``clock``: what is known of
         the servers' clocks."""
-        progress, limits = _Progress(), THOROUGH if retry else STEADY
+        report, limits = DeliveryReport(), THOROUGH if retry else STEADY
         self._tick(
             [partition.root for partition in partitions],
             (now, TIMERS, "look" if look else "", "hears", *list_words(clock)),
-            progress,
+            report,
             limits,
         )
         if retry:
             self._backlogs.clear()
-        self._deliver_all(progress.mail, now, progress, limits)
-        faults, troubled = tuple(progress.faults), tuple(progress.troubled)
-        return DeliveryReport(
-            progress.moved, progress.due, progress.wait, faults, progress.dues, progress.now, troubled
-        )
+        self._deliver_all(report.mail, now, report, limits)
+        return report
 
     def deliver(self, root: str, now: str = "") -> int:
         """Deliver the messages of a step at once, as far as that is quick; return how many were delivered."""
-        progress = _Progress()
-        self._deliver_all([root], now, progress, EAGER)
-        for fault in progress.faults:
+        report = DeliveryReport()
+        self._deliver_all([root], now, report, EAGER)
+        for fault in report.faults:
             log.info("messages of %s are left for a worker: %s", root, fault)
-        return progress.moved
+        return report.moved
 
-    def _tick(self, roots: Sequence[str], words: Sequence[Any], progress: _Progress, limits: DeliveryLimits) -> None:
+    def _tick(self, roots: Sequence[str], words: Sequence[Any], report: DeliveryReport, limits: DeliveryLimits) -> None:
         """Call ``sb_tick`` for many partitions at once, where all live on one server.
 
         ``words``: now, limit, "look" or "", "hears", and what is known of the clock.
@@ -164,39 +148,39 @@ class Delivery:
                 return
             groups = [tuple(waiting[i : i + together]) for i in range(0, len(waiting), together)]
             waiting = []
-            for group, reply in zip(groups, self._call([("sb_tick", g, words) for g in groups], progress), strict=True):
+            for group, reply in zip(groups, self._call([("sb_tick", g, words) for g in groups], report), strict=True):
                 if reply:
                     rows = zip(group, reply[2:], strict=True)
-                    waiting += [root for root, each in rows if progress.add_tick(root, int(reply[1]), each)]
-                elif together > 1 and isinstance(progress.faults[-1].__cause__, NoPermissionError):
+                    waiting += [root for root, each in rows if report.add_tick(root, int(reply[1]), each)]
+                elif together > 1 and isinstance(report.faults[-1].__cause__, NoPermissionError):
                     self._apart = True  # this account may not use all of the keys: call for each partition from now on
-                    self._tick(roots, words, progress, limits)
+                    self._tick(roots, words, report, limits)
                     return
         if waiting:
-            progress.wait = 0
+            report.wait = 0
 
-    def _deliver_all(self, roots: Iterable[str], now: str, progress: _Progress, limits: DeliveryLimits) -> None:
+    def _deliver_all(self, roots: Iterable[str], now: str, report: DeliveryReport, limits: DeliveryLimits) -> None:
         """Empty these outboxes, and those that their messages fill."""
         waiting = dict.fromkeys(roots)
         for _ in range(limits.rounds):
             if not waiting:
                 break
-            pages, server_now, more = self._read(waiting, progress, limits)
+            pages, server_now, more = self._read(waiting, report, limits)
             following = dict.fromkeys(more)
-            for root in self._deliver_pages(pages, now, server_now, progress):
+            for root in self._deliver_pages(pages, now, server_now, report):
                 following[root] = None
-            self._settle(pages, now, progress, following)
+            self._settle(pages, now, report, following)
             waiting = following
 
     def _read(
-        self, roots: Iterable[str], progress: _Progress, limits: DeliveryLimits
+        self, roots: Iterable[str], report: DeliveryReport, limits: DeliveryLimits
     ) -> tuple[list[OutboxPage], int, list[str]]:
         """Read the next page of each outbox; return the pages, ms of the server's clock, and the outboxes that hold
         more."""
         begun = self._clock() - limits.lag
         pages = [OutboxPage(root, self._backlogs.get(root, Backlog()).resume(begun), self._family) for root in roots]
         found, more, server_now = [], [], 0
-        replies = self._call([("sb_outbox", page.source, (limits.messages, page.after)) for page in pages], progress)
+        replies = self._call([("sb_outbox", page.source, (limits.messages, page.after)) for page in pages], report)
         for page, reply in zip(pages, replies, strict=True):
             if not reply:
                 continue
@@ -209,18 +193,20 @@ class Delivery:
                 more.append(page.source)
         return found, server_now, more
 
-    def _deliver_pages(self, pages: Sequence[OutboxPage], now: str, server_now: int, progress: _Progress) -> list[str]:
+    def _deliver_pages(
+        self, pages: Sequence[OutboxPage], now: str, server_now: int, report: DeliveryReport
+    ) -> list[str]:
         """Deliver the batches of all pages; return the partitions whose own outboxes hold messages afterwards."""
         pairs = [(page, root) for page in pages for root in page.batches]
         at = int(now) if now else server_now
         with self._trace(pairs) as spans:
-            touched = self._deliver_batches(pairs, spans, now, at, progress)
+            touched = self._deliver_batches(pairs, spans, now, at, report)
             for place in list(spans):
                 spans.end(place, "waits", "")
         return touched
 
     def _deliver_batches(
-        self, pairs: Sequence[tuple[OutboxPage, str]], spans: tracing.Spans, now: str, at: int, progress: _Progress
+        self, pairs: Sequence[tuple[OutboxPage, str]], spans: tracing.Spans, now: str, at: int, report: DeliveryReport
     ) -> list[str]:
         calls: Calls = []
         for page, root in pairs:
@@ -230,12 +216,12 @@ class Delivery:
         touched: list[str] = []
         for (page, root), reply in zip(pairs, self._caller.many(calls), strict=True):
             if isinstance(reply, Exception):
-                progress.add_fault([page.source], return_errors(translate, reply))
+                report.add_fault([page.source], return_errors(translate, reply))
                 page.unreachable(root, at)
             elif reply[0] == Status.NO_MACHINE:
                 self._handle_missing(page, root)
             elif reply[0] != Status.OK:
-                progress.add_fault([page.source], EngineFault(f"messages for {root}: {reply[1]}"))
+                report.add_fault([page.source], EngineFault(f"messages for {root}: {reply[1]}"))
                 page.unreachable(root, at)
             else:
                 results = self._deliver_elsewhere(page, root, [str(word) for word in reply[2:]], now, at, touched)
@@ -296,16 +282,18 @@ class Delivery:
             else:
                 page.postpone()
 
-    def _settle(self, pages: Sequence[OutboxPage], now: str, progress: _Progress, following: dict[str, None]) -> None:
+    def _settle(
+        self, pages: Sequence[OutboxPage], now: str, report: DeliveryReport, following: dict[str, None]
+    ) -> None:
         """Remove settled messages from their outboxes; add the outboxes to read again to ``following``."""
         calls: Calls = [("sb_settle", page.source, (now, *page.settled)) for page in pages if page.settled]
-        replies = iter(self._call(calls, progress))
+        replies = iter(self._call(calls, report))
         for page in pages:
             reply: Sequence[Any] = next(replies) if page.settled else (Status.OK, 0)
             if not reply:
                 following.pop(page.source, None)
                 continue
-            progress.moved += int(reply[1])
+            report.moved += int(reply[1])
             self._remember(page.source, page.backlog(self._clock()))
             if page.unfinished or page.failures:
                 following[page.source] = None
@@ -331,14 +319,14 @@ class Delivery:
         machine = get_machine(root)
         return machine if machine and self._catalog.find_growth(machine) is not None else root
 
-    def _call(self, calls: Calls, progress: _Progress) -> list[Any]:
-        """Return the reply to each call, None for one that failed, whose error is added to ``progress``."""
+    def _call(self, calls: Calls, report: DeliveryReport) -> list[Any]:
+        """Return the reply to each call, None for one that failed, whose error is added to ``report``."""
         answers: list[Any] = []
         for (function, root, _), reply in zip(calls, self._caller.many(calls), strict=True):
             roots = (root,) if isinstance(root, str) else root
             if isinstance(reply, Exception):
-                progress.add_fault(roots, return_errors(translate, reply))
+                report.add_fault(roots, return_errors(translate, reply))
             elif reply[0] != Status.OK:
-                progress.add_fault(roots, EngineFault(f"{function} of {root}: {reply[1]}"))
+                report.add_fault(roots, EngineFault(f"{function} of {root}: {reply[1]}"))
             answers.append(None if isinstance(reply, Exception) or reply[0] != Status.OK else reply)
         return answers

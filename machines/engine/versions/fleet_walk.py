@@ -15,6 +15,7 @@ from typing import Any
 from machines.engine.connection import waiting
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import Status, require_ok
+from machines.engine.definitions.compiled import rebuild
 from machines.engine.errors import STALE_PLAN, BadInput, EngineUnavailable, PlanError, UnknownMachine
 from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
@@ -62,18 +63,8 @@ Found = tuple[MigrationClass, Sequence[str]]
 
 def make_class(facts: Mapping[str, Any], count: int = 0, examples: tuple[str, ...] = ()) -> MigrationClass:
     """Make a class of what the server said about it."""
-    return MigrationClass(
-        count=count,
-        version=facts["version"],
-        configuration=tuple(facts["configuration"]),
-        outcome=facts["outcome"],
-        target=tuple(facts["target"]),
-        pending={name: what for name, what in (facts["pending"] or {}).items() if what},
-        effects=tuple(facts["effects"]),
-        code=facts["code"],
-        reason=facts["reason"],
-        examples=examples,
-    )
+    pending = {name: what for name, what in (facts["pending"] or {}).items() if what}
+    return rebuild(MigrationClass, {**facts, "pending": pending, "count": count, "examples": examples})
 
 
 class FleetClasses:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from machines.engine.definitions.reading.machine_settings import Retention, find_retention, parse_age
+from machines.engine.definitions.durations import parse_duration
+from machines.engine.definitions.reading.machine_settings import Retention, find_retention
 from tests.cases import for_each
 
 DAY = 86_400_000
@@ -23,12 +24,12 @@ DAY = 86_400_000
     ],
 )
 def test_an_age_is_a_duration_or_has_its_unit_in_full(text, ms):
-    assert parse_age(text) == ms
+    assert parse_duration(text) == ms
 
 
 @for_each("text", ["", "30", "days", "-1d", "30 month", "1d 2h"])
 def test_any_other_text_is_no_age(text):
-    assert parse_age(text) is None
+    assert parse_duration(text) is None
 
 
 def test_a_text_is_the_age_of_finished_instances():

@@ -3,10 +3,9 @@
 from collections.abc import Collection
 
 from machines.engine.definitions.approval_terms import ANY, MAX_QUORUM, MOST_EXPIRES, ApprovalTerms
+from machines.engine.definitions.durations import read_duration
 from machines.engine.definitions.findings import quote
 from machines.engine.definitions.place import Place
-
-from .machine_settings import parse_age
 
 KEYS = ("group", "quorum", "expires")
 _FORM = 'write {"delete": {"group": "supervisors", "quorum": 2, "expires": "4h"}}, or "*" for each action'
@@ -29,15 +28,5 @@ def read_approvers(place: Place, approval: Collection[str]) -> dict[str, Approva
 def _read_terms(place: Place) -> ApprovalTerms:
     named = place.part("group").text("the name of a group")
     count = place.part("quorum").whole(1, MAX_QUORUM)
-    return ApprovalTerms((named,) if named else (), count or 1, _read_expiry(place.part("expires")))
-
-
-def _read_expiry(place: Place) -> int | None:
-    text = place.text("a duration")
-    age = None if text is None else parse_age(text)
-    if text is not None and age is None:
-        place.error("SB113", "not a duration", 'write "4h" or "30 days"')
-    elif age is not None and not 0 < age <= MOST_EXPIRES:
-        place.error("SB114", f"{text} is not between 1 ms and 30 days")
-        return None
-    return age
+    expires = read_duration(place.part("expires"), None, 1, MOST_EXPIRES)
+    return ApprovalTerms((named,) if named else (), count or 1, expires)

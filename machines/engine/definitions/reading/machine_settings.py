@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from machines.engine import expressions, limits
+from machines.engine.definitions.durations import read_duration
 from machines.engine.definitions.fields import SCALARS, describe_types
 from machines.engine.definitions.findings import Path, Report, quote
 from machines.engine.definitions.model import Field, Property
@@ -17,10 +17,7 @@ from machines.engine.definitions.place import Place, require_key
 from machines.engine.definitions.scope import Scope
 from machines.engine.definitions.values import report_problems
 from machines.engine.expressions import Node
-from machines.engine.rates import UNITS
 
-_AGE_FORM = 'write a number and a unit, such as "30 days", "30d", "12h" or "90m"'
-_AGE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?(ms|s|seconds?|m|minutes?|h|hours?|d|days?)")
 _RETENTION_KEYS = ("finished", "most", "archive", "dead", "log")
 _RETENTION_HINTS = {
     "history": 'write "history" beside "retain": the number of steps kept for each instance',
@@ -55,30 +52,21 @@ class Retention:
         return Retention(**{name: getattr(default, name) if bound is None else bound for name, bound in own.items()})
 
 
-def parse_age(text: str) -> int | None:
-    """Return an age in ms, written as a duration or with the unit in full; None when the text is neither."""
-    match = _AGE.fullmatch(text.strip())
-    if match is None:
-        return None
-    unit = match[2] if match[2] in UNITS else match[2][0]
-    return round(float(match[1]) * UNITS[unit])
-
-
 def read_retention(place: Place) -> Retention:
     """Read ``retain``, an age or an object. What is invalid is reported and left out."""
     if place.broken:
         return Retention()
     if isinstance(place.value, str):
-        return Retention(finished=_read_age(place))
+        return Retention(finished=read_duration(place, None, 0, limits.MAX_AGE))
     if not place.is_object("an age or an object", 'write "30 days" or {"finished": "30 days", "most": 100000}'):
         return Retention()
     place.refuse_unknown(_RETENTION_KEYS, _RETENTION_HINTS)
     return Retention(
-        finished=_read_age(place.part("finished")),
+        finished=read_duration(place.part("finished"), None, 0, limits.MAX_AGE),
         most=place.part("most").whole(0, limits.MAX_RETAINED),
         archive=place.part("archive").flag(),
-        dead=_read_age(place.part("dead")),
-        log=_read_age(place.part("log")),
+        dead=read_duration(place.part("dead"), None, 0, limits.MAX_AGE),
+        log=read_duration(place.part("log"), None, 0, limits.MAX_AGE),
     )
 
 
@@ -87,18 +75,6 @@ def find_retention(definition: Mapping[str, Any]) -> Retention:
     if "retain" not in definition:
         return Retention()
     return read_retention(Place(definition["retain"], ("retain",), Report()))
-
-
-def _read_age(place: Place) -> int | None:
-    if place.broken:
-        return None
-    age = parse_age(place.value) if isinstance(place.value, str) else None
-    if age is None:
-        place.error("SB113", "not a duration", _AGE_FORM)
-    elif age > limits.MAX_AGE:
-        place.error("SB114", f"{age} ms is more than {limits.MAX_AGE} ms, a hundred years")
-        return None
-    return age
 
 
 IDS = "instance.id"

@@ -54,10 +54,6 @@ function version_counters.move(root, from, to, id)
     call('HINCRBY', key, to .. ':instances', 1)
 end
 
-function version_counters.is_counting(root)
-    return read_mode(root) == version_counters.COUNTING
-end
-
 -- Moves a number of instances from one version to another, where they are not counted one by one.
 function version_counters.move_many(root, from, to, count)
     local key = keys.versions(root)
