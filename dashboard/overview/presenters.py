@@ -189,7 +189,7 @@ COLUMNS = {
     "late": Column("late", lambda one: (-one.late,), True, "instances past a service level"),
 }  # fmt: skip
 DEFAULT = "trouble"
-TERMS = ("sort", "view", "system")
+TERMS = ("sort", "system")
 MAX_TERM = 40
 
 

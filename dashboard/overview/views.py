@@ -45,8 +45,6 @@ MAX_WORKERS = 8
 MAX_ALARMS = 8  # the worst; each has its forms, and all stand on the page of alarms
 VIEWS = 12  # saved views that are listed
 SHOWN = 12  # states of one machine on the overview; the machine's own page shows them all
-LOOKS = ("table", "cards")
-LOOK = "overview.look"  # in the session
 
 
 @require("view")
@@ -65,10 +63,8 @@ def show(request: HttpRequest) -> HttpResponse:
     filled = [depth for depth in depths if not depth.is_empty]
     context = {
         "rows": read_rows(request, survey, list(page), alarms),
-        "look": choose_look(request),
         "tours": bool(conf.DEMO_PACE) and not request.preferences.toured,
         "may_publish": allows(request.user, "publish"),
-        "look_urls": [(look, address_with(request.GET, view=look)) for look in LOOKS],
         "headers": list_headers(request, ordering),
         "ordering": ordering,
         "views": list(islice(SavedView.list_for(request.user), VIEWS)),
@@ -123,15 +119,6 @@ def read_rows(request: HttpRequest, survey: Survey, names: list[str], alarms: Al
             )
         )
     return found
-
-
-def choose_look(request: HttpRequest) -> str:
-    """Return "table" or "cards": what the address asks for, else what this person chose last."""
-    asked = request.GET.get("view", "")
-    if asked in LOOKS and request.session.get(LOOK, LOOKS[0]) != asked:
-        request.session[LOOK] = asked
-    kept = asked if asked in LOOKS else request.session.get(LOOK)
-    return kept if kept in LOOKS else LOOKS[0]
 
 
 @require("view")

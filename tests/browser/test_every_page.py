@@ -25,7 +25,7 @@ __all__ = ["delivery", "order", "paying"]
 
 PAGES = [
     "/",
-    "/?view=cards&system=1",
+    "/?system=1",
     "/wall/",
     "/machines/activation/",
     "/machines/activation/?state=Waiting",

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from dashboard.instances.presenters import Deadline, Route
 from dashboard.jobs.workers import views as workers
 from dashboard.shared.charts import Chart, Charts, Figure
-from dashboard.shared.counts import PLACES, Depth, Figures, StateCount
+from dashboard.shared.counts import PLACES, Depth, Figures
 from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times import TimeFields
@@ -31,13 +31,6 @@ def show(request: HttpRequest) -> HttpResponse:
 
 def _make_context() -> dict[str, Any]:
     return {
-        "blocks": [
-            StateCount("New", 0),
-            StateCount("Waiting", 37, NOW - 200_000),
-            StateCount("Active", 1_204_000, NOW - 9_000_000),
-            StateCount("Ended", 12, NOW - 90_000_000, final=True),
-            StateCount(HOSTILE, 1, NOW),
-        ],
         "depths": [Depth("new_device", "todo", 12, 4, 0, 0), Depth("new_device", "provision", 0, 0, 3, 2)],
         "places": PLACES,
         "paused": Pause(NOW - 200_000, "sue", HOSTILE),

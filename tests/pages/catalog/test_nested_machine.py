@@ -89,10 +89,9 @@ def test_a_suspended_instance_says_so_in_the_list(as_, engine, order):
 
 
 def test_the_overview_shows_the_top_level_and_counts_each_instance_once(as_, orders):
-    page = read(as_("viewer").get("/?view=cards"))
-    panel = page.one("section", **{"data-machine": "delivery"})
-    assert panel.one("b", **{"data-total": ""}).text == "3"
-    blocks = {block["data-state"]: block.one(class_="count").text for block in panel.all("a", class_="block")}
+    row = read(as_("viewer").get("/")).one("tr", **{"data-machine": "delivery"})
+    assert row.one("b", **{"data-total": ""}).text == "3"
+    blocks = {block["data-state"]: block.one("b").text for block in row.all("span", class_="block")}
     assert blocks == {"Paying": "1", "Fulfilling": "2", "On hold": "0", "Delivered": "0", "Cancelled": "0"}
 
 
@@ -100,9 +99,9 @@ def test_the_overview_of_a_parallel_machine_shows_its_leaves(as_, engine, db):
     regions = {name: {"initial": f"{name}1", "states": {f"{name}1": {}, f"{name}2": {}}} for name in ("a", "b")}
     engine.publish({"id": "both", "type": "parallel", "states": regions})
     engine.create("both", "one")
-    panel = read(as_("viewer").get("/?view=cards")).one("section", **{"data-machine": "both"})
-    assert panel.one("b", **{"data-total": ""}).text == "1"
-    assert [block["data-state"] for block in panel.all("a", class_="block")] == ["a1", "a2", "b1", "b2"]
+    row = read(as_("viewer").get("/")).one("tr", **{"data-machine": "both"})
+    assert row.one("b", **{"data-total": ""}).text == "1"
+    assert [block["data-state"] for block in row.all("span", class_="block")] == ["a1", "a2", "b1", "b2"]
 
 
 def test_the_top_level_is_a_view_of_its_own_that_links_keep(as_, orders):

@@ -95,16 +95,6 @@ def test_a_header_says_how_the_table_is_sorted_and_turns_it_round(as_, fleet):
     assert (hrefs["alarm"], hrefs["dead"]) == ("?system=1", "?system=1&sort=dead")
 
 
-def test_the_look_is_remembered(as_, fleet):
-    client = as_("viewer")
-    assert order(read(client.get("/")))
-    assert read(client.get("/?view=cards")).one("section", data_machine="desk")
-    page = read(client.get("/"))
-    assert page.one("section", data_machine="desk").one("a", class_="severity")
-    assert order(read(client.get("/?view=table")))
-    assert order(read(client.get("/")))
-
-
 def test_marks_tell_paused_queues_and_a_roll_out(as_, engine, fleet):
     engine.pause("mender", "mend", actor="ann", reason="x")
     engine.publish(machine("calm", {"A": {}, "B": {}}), rollout=10)

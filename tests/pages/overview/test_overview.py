@@ -54,17 +54,13 @@ def test_an_empty_site_says_how_to_publish_a_first_machine(as_, prefix):
 
 def test_a_machine_without_instances_says_how_to_create_one(as_, activation):
     assert read(as_("operator").get("/")).one("a", href="/machines/activation/#create")
-    operator, viewer = (read(as_(role, role[:2]).get("/?view=cards")) for role in ("operator", "viewer"))
-    assert operator.one("a", href="/machines/activation/#create")
-    assert 'engine.create("activation"' in viewer.text
-    assert not viewer.all("a", href="/machines/activation/#create")
 
 
 def test_every_machine_shows_its_counts_by_state_in_the_order_of_the_definition(as_, engine, waiting):
     engine.create("activation", "second")
-    panel = read(as_("viewer").get("/?view=cards")).one("section", data_machine="activation")
-    assert panel.one(data_total="").text == "2"
-    counts = [(block["data-state"], block.one(data_count="").text) for block in panel.all("a", class_="block")]
+    row = read(as_("viewer").get("/")).one("tr", data_machine="activation")
+    assert row.one(data_total="").text == "2"
+    counts = [(block["data-state"], block.one(data_count="").text) for block in row.all("span", class_="block")]
     assert counts == [("New", "1"), ("Waiting", "1"), ("Active", "0"), ("Suspended", "0")]
 
 
@@ -73,9 +69,9 @@ def test_a_machine_with_many_states_shows_the_fullest_and_says_how_many_are_left
     engine.publish({"id": "long", "initial": "s0", "states": states})
     engine.create("long", "one")
     engine.fire("long", "one", "go")
-    panel = read(as_("viewer").get("/?view=cards")).one("section", data_machine="long")
-    assert "18 more states" in panel.text
-    assert panel.one("a", data_state="s29").one(data_count="").text == "1"
+    row = read(as_("viewer").get("/")).one("tr", data_machine="long")
+    assert "18 more states" in row.one(class_="bar-of-states")["aria-label"]
+    assert row.one("span", data_state="s29").one(data_count="").text == "1"
 
 
 def test_queue_depths_and_workers_are_on_the_first_page(as_, engine, devices):
@@ -90,7 +86,7 @@ def test_queue_depths_and_workers_are_on_the_first_page(as_, engine, devices):
 
 def test_a_machine_a_script_published_shows_and_showing_it_writes_nothing(as_, engine, activation):
     assert not Machine.objects.exists()
-    assert read(as_("viewer").get("/?view=cards")).one("section", data_machine="activation")
+    assert read(as_("viewer").get("/")).one("tr", data_machine="activation")
     assert not Machine.objects.exists()
 
 
@@ -221,12 +217,12 @@ def test_a_storm_of_refusals_and_what_waits_for_approval_are_on_the_first_page(a
             engine.fire(activation, waiting.id, "activate")
     measure(1_000)
     Approval.objects.create(machine=activation, instance=waiting.id, action="force", asker="ann", reason="x")
-    page = read(as_("viewer").get("/?view=cards"))
+    page = read(as_("viewer").get("/"))
     told = [link.text for link in page.one("ul", class_="alarms").all("a")]
     assert told[1] == "1 action waits for approval"
     assert re.fullmatch(r"about (9\d|100) events per minute refused by activation: activate", told[0])
-    line = page.one("section", data_machine="activation").one("p", class_="line").text
-    assert re.search(r"transitions 0 /min oldest in Waiting \d+ s refused (9\d|100) /min", line)
+    row = page.one("tr", data_machine="activation")
+    assert re.search(r"0 /min \d+ s Waiting 0 (9\d|100) 0", row.text)
     page = read(as_("viewer", "another").get("/machines/activation/"))
     assert page.one("h3", id="chart-refused").text == "Refused events"
 

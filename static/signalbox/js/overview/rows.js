@@ -6,7 +6,7 @@ import { figure } from "../shared/format.js";
 
 const WIDTH = 100; // of the bar of states
 
-/** Writes live counts into the row or the card of a machine. */
+/** Writes live counts into the row of a machine. */
 export function putMachine(name, { counts, total }) {
   const row = rowsOf(document).get(name);
   if (!row) return;
@@ -31,11 +31,10 @@ export function putMachine(name, { counts, total }) {
 }
 
 /** Replaces each machine in `old` by the same one in `fresh`, where it stands. `grows`: new machines are added at the end.
- *  Returns false if the two cannot be matched: one of them lists nothing, or one has rows and the other cards. */
+ *  Returns false if one of them lists nothing. */
 export function updateRows(old, fresh, grows) {
   const [held, wanted] = [rowsOf(old), rowsOf(fresh)];
-  const [one, other] = [held.values().next().value, wanted.values().next().value];
-  if (!one || !other || one.tagName !== other.tagName) return false;
+  if (!held.size || !wanted.size) return false;
   for (const [name, row] of wanted) {
     const place = held.get(name);
     if (place?.contains(document.activeElement)) continue;
