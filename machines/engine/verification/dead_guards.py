@@ -2,16 +2,18 @@
 machine without trying it."""
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from itertools import pairwise, product
 from typing import Any
 
 from machines.engine.definitions.checks.graph import find_reachable
 from machines.engine.definitions.fields import get_type, is_of_type
 from machines.engine.definitions.model import MISSING, Machine, Transition
-from machines.engine.expressions import list_links
+from machines.engine.expressions import list_links, walk
 
-from .usage import Node, Term, Usage, is_node, is_unsteady, read_operand, read_term
+from .usage import Node, Term, Usage, read_literal, read_operand, read_term
+from .walk import BY_TYPE, OTHER, is_number, list_distinct
 
 
 class DeadGuards:
@@ -58,182 +60,110 @@ class DeadGuards:
         return field.types if field.required else (*field.types, "null")
 
 
-MOST = 256  # conjunctions of one condition
-Atom = tuple[Term, str, tuple[Any, ...]]
-Types = Callable[[Term], Sequence[str]]
-NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "in": "not in", "not in": "in"}
+MOST = 4096  # choices of values that are tried for one transition
+TRUE, FALSE, ERROR = "true", "false", "error"
+Outcomes = frozenset[str]
+ANYTHING: Outcomes = frozenset({TRUE, FALSE, ERROR})
+OPPOSITE = {TRUE: FALSE, FALSE: TRUE, ERROR: ERROR}
 TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
+ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+Types = Callable[[Term], Sequence[str]]
+Values = Mapping[Term, Any]
 
 
-class _TooMany(Exception):
-    pass
+def can_hold(conditions: Sequence[tuple[Node, bool]], types: Types, constants: Values) -> bool:
+    """Tell whether the conditions can all be true (or not, where the second is False). True where it is not known.
+    ``constants``: terms that always have one value.
 
-
-@dataclass(slots=True)
-class _Range:
-    """What one term may be: ``least`` and ``most``, whether these are excluded, and values that it is or is not."""
-
-    least: float = -math.inf
-    most: float = math.inf
-    open_least: bool = False
-    open_most: bool = False
-    only: list[Any] | None = None
-    never: list[Any] = field(default_factory=list)
-    is_number: bool = False
-
-
-def can_hold(conditions: Iterable[tuple[Node, bool]], types: Types, constants: Mapping[Term, Any]) -> bool:
-    """Tell whether the conditions can all be true (or false, where the second is False). True where it is not known.
-    ``constants``: terms that always have one value."""
-    try:
-        forms: list[list[Atom]] = [[]]
-        for node, wanted in conditions:
-            forms = [[*a, *b] for a in forms for b in _expand(node, wanted)]
-            if len(forms) > MOST:
-                return True
-    except _TooMany:
+    The constants that a term is compared with cut its values into regions: one value of each is tried.
+    """
+    compared: dict[Term, list[Any]] = {}
+    for part in (part for node, _ in conditions for part in walk(node) if part[0] == "cmp"):
+        for found in (_read(*link) for link in list_links(part)):
+            if found is not None:
+                compared.setdefault(found[0], []).extend(found[2])
+    choices = {
+        term: [constants[term]] if term in constants else _list_values(found, types(term))
+        for term, found in compared.items()
+    }
+    if math.prod(map(len, choices.values())) > MOST:
         return True
-    return any(_fits(form, types, constants) for form in forms)
+    tried = (dict(zip(choices, values, strict=True)) for values in product(*choices.values()))
+    return any(all(_may_be(node, wanted, values) for node, wanted in conditions) for values in tried)
 
 
-def _expand(node: Any, wanted: bool) -> list[list[Atom]]:
-    """Return the condition as alternatives of atoms; an atom that is not understood is left out."""
-    if not is_node(node):
-        return [[]]
-    match node[0]:
-        case "because":
-            return _expand(node[2], wanted)
-        case "not":
-            return _expand(node[1], not wanted)
-        case "and" | "or":
-            parts = [_expand(part, wanted) for part in node[1:]]
-            if (node[0] == "and") == wanted:
-                return _join(parts)
-            found = [form for part in parts for form in part]
-            if len(found) > MOST:
-                raise _TooMany
+def _list_values(compared: Sequence[Any], types: Sequence[str]) -> list[Any]:
+    """List a value of each region that constants make, and of each type."""
+    numbers = sorted({value for value in compared if is_number(value)})
+    texts = [value for value in compared if isinstance(value, str)]
+    values = [*compared, *BY_TYPE.values(), False, max(texts, key=len, default="") + OTHER]
+    values += [near for number in numbers for near in (math.ceil(number) - 1, math.floor(number) + 1)]
+    values += [(one + other) / 2 for one, other in pairwise(numbers)]
+    return list_distinct(value for value in values if is_of_type(get_type(value), types))
+
+
+def _may_be(node: Any, wanted: bool, values: Values) -> bool:
+    outcomes = _judge(node, values)
+    return TRUE in outcomes if wanted else bool(outcomes - {TRUE})
+
+
+def _judge(node: Any, values: Values) -> Outcomes:
+    """Return what a condition may give; anything where it is not understood."""
+    match node:
+        case ["because", _, inner]:
+            return _judge(inner, values)
+        case ["not", inner]:
+            return frozenset(OPPOSITE[outcome] for outcome in _judge(inner, values))
+        case ["and", *parts]:
+            return _chain((_judge(part, values) for part in parts), TRUE)
+        case ["or", *parts]:
+            return _chain((_judge(part, values) for part in parts), FALSE)
+        case ["cmp", *_]:
+            return _chain((_judge_link(*link, values) for link in list_links(node)), TRUE)
+        case ["true" | "false" as outcome]:
+            return frozenset({outcome})
+        case ["data" | "in", _]:
+            return ANYTHING - {ERROR}
+    return ANYTHING
+
+
+def _chain(parts: Iterable[Outcomes], goes_on: str) -> Outcomes:
+    """Join the outcomes of parts of which the next is evaluated only after one outcome."""
+    found: Outcomes = frozenset()
+    for outcomes in parts:
+        found |= outcomes - {goes_on}
+        if goes_on not in outcomes:
             return found
-        case "true" | "false":
-            return [[]] if (node[0] == "true") == wanted else []
-        case "cmp" if not is_unsteady(node):
-            return _expand_comparison(node, wanted)
-    return [[]]
+    return found | {goes_on}
 
 
-def _join(parts: Sequence[list[list[Atom]]]) -> list[list[Atom]]:
-    forms: list[list[Atom]] = [[]]
-    for part in parts:
-        forms = [[*a, *b] for a in forms for b in part]
-        if len(forms) > MOST:
-            raise _TooMany
-    return forms
-
-
-def _expand_comparison(node: Node, wanted: bool) -> list[list[Atom]]:
-    atoms: list[Atom | bool | None] = [_read(operator, left, right) for operator, left, right in list_links(node)]
-    if wanted:
-        if any(atom is False for atom in atoms):
-            return []
-        return [[atom for atom in atoms if isinstance(atom, tuple)]]
-    found: list[list[Atom]] = []
-    for atom in atoms:
-        if atom is None or atom is False:
-            found.append([])
-        elif isinstance(atom, tuple) and atom[1] in ("==", "!=", "in", "not in"):
-            found.append([(atom[0], NEGATED[atom[1]], atom[2])])
-        elif isinstance(atom, tuple):
-            found.append([(atom[0], f"not {atom[1]}", atom[2])])
-    return found
-
-
-def _read(operator: str, left: Any, right: Any) -> Atom | bool | None:
-    """Return a comparison of a term with constants; True or False where both sides are constants, None otherwise."""
-    a, b = read_operand(operator, left), read_operand(operator, right)
-    if operator in ("in", "not in"):
-        a = None
-    if a is not None and b is not None:
-        return None if len(a) != 1 or len(b) != 1 else _compare(operator, a[0], b[0])
-    if b is not None and (term := read_term(left)) is not None:
-        return (term, operator, b)
-    if a is not None and operator in TURNED and (term := read_term(right)) is not None:
-        return (term, TURNED[operator], a)
+def _read(word: str, left: Any, right: Any) -> tuple[Term, str, tuple[Any, ...]] | None:
+    """Return a comparison of a term with constants; None for any other."""
+    if (constants := read_operand(word, right)) is not None and (term := read_term(left)) is not None:
+        return term, word, constants
+    if (
+        word in TURNED
+        and (constants := read_operand(word, left)) is not None
+        and (term := read_term(right)) is not None
+    ):
+        return term, TURNED[word], constants
     return None
 
 
-def _compare(operator: str, a: Any, b: Any) -> bool | None:
-    if operator in ("==", "!="):
-        return (a == b and isinstance(a, bool) == isinstance(b, bool)) == (operator == "==")
-    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in (a, b)):
-        return bool({"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}.get(operator))
-    return None
+def _judge_link(word: str, left: Any, right: Any, values: Values) -> Outcomes:
+    if (found := _read(word, left, right)) is not None:
+        term, word, constants = found
+        return _compare(values[term], word, constants)
+    one, others = read_literal(left), read_operand(word, right)
+    return ANYTHING if one is None or len(one) != 1 or others is None else _compare(one[0], word, others)
 
 
-def _fits(form: Sequence[Atom], types: Types, constants: Mapping[Term, Any]) -> bool:
-    ranges: dict[Term, _Range] = {}
-    for term, _, _ in form:
-        if term in constants and term not in ranges:
-            ranges[term] = _Range(only=[constants[term]])
-    for term, operator, values in form:
-        found = ranges.setdefault(term, _Range(is_number=set(types(term)) <= {"integer", "number"}))
-        if (not operator.startswith("not ") or operator == "not in") and not _narrow(found, operator, values):
-            return False
-    for term, operator, values in form:
-        # What is no number makes a comparison fail, which is not the same as its opposite.
-        if operator.startswith("not ") and operator != "not in" and ranges[term].is_number:
-            _narrow(ranges[term], NEGATED[operator.removeprefix("not ")], values)
-    return all(_is_possible(found, types(term)) for term, found in ranges.items())
-
-
-def _narrow(found: _Range, operator: str, values: tuple[Any, ...]) -> bool:
-    if operator in ("==", "in"):
-        only = [value for value in values if found.only is None or _has(found.only, value)]
-        found.only = only
-        return bool(only)
-    if operator in ("!=", "not in"):
-        found.never += values
-        return True
-    value = values[0] if values else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return True
-    found.is_number = True
-    if operator in (">", ">=") and (value, operator == ">") > (found.least, found.open_least):
-        found.least, found.open_least = value, operator == ">"
-    if operator in ("<", "<=") and (-value, operator == "<") > (-found.most, found.open_most):
-        found.most, found.open_most = value, operator == "<"
-    return True
-
-
-def _has(values: Iterable[Any], value: Any) -> bool:
-    return any(value == other and isinstance(value, bool) == isinstance(other, bool) for other in values)
-
-
-def _is_possible(found: _Range, types: Sequence[str]) -> bool:
-    if found.only is not None:
-        return any(
-            not _has(found.never, value) and _is_inside(found, value) and is_of_type(get_type(value), types)
-            for value in found.only
-        )
-    if found.is_number:
-        if "any" not in types and "integer" not in types and "number" not in types:
-            return False
-        if "any" not in types and "number" not in types:  # whole numbers only
-            least = math.floor(found.least) + 1 if found.open_least and found.least > -math.inf else found.least
-            most = math.ceil(found.most) - 1 if found.open_most and found.most < math.inf else found.most
-            least, most = (
-                (math.ceil(least) if least > -math.inf else least),
-                (math.floor(most) if most < math.inf else most),
-            )
-            if most - least < 64 and all(_has(found.never, value) for value in range(int(least), int(most) + 1)):
-                return False
-            return least <= most
-        return found.least < found.most or (found.least == found.most and not (found.open_least or found.open_most))
-    return tuple(types) != ("boolean",) or not (_has(found.never, True) and _has(found.never, False))
-
-
-def _is_inside(found: _Range, value: Any) -> bool:
-    if not found.is_number:
-        return True
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    above = value > found.least or (value == found.least and not found.open_least)
-    return above and (value < found.most or (value == found.most and not found.open_most))
+def _compare(value: Any, word: str, constants: Sequence[Any]) -> Outcomes:
+    if word in ORDER:
+        if not all(map(is_number, constants)):
+            return ANYTHING
+        if not is_number(value):
+            return frozenset({ERROR})
+        return frozenset({TRUE if ORDER[word](value, constants[0]) else FALSE})
+    is_one = any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in constants)
+    return frozenset({TRUE if is_one == (word in ("==", "in")) else FALSE})

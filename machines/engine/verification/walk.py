@@ -264,7 +264,7 @@ class Alphabet:
         types = field.types if field is not None else ("any",)
         constants = self._usage.list_constants(place)
         found: list[Any] = []
-        if numbers := sorted({value for value in constants if _is_number(value)}):
+        if numbers := sorted({value for value in constants if is_number(value)}):
             found += _between(numbers, whole="integer" in types)
         if texts := [value for value in constants if isinstance(value, str)]:
             found += [*texts, OTHER]
@@ -281,7 +281,7 @@ class Alphabet:
         if None in constants or (declared and field is not None and not field.required and place[0] != "data"):
             found.append(ABSENT)
         fits = [value for value in found if value is ABSENT or _is_field(value) or is_of_type(get_type(value), types)]
-        return _distinct(fits or [_by_type(types)])
+        return list_distinct(fits or [_by_type(types)])
 
     def _guess(self, place: Place, types: Sequence[str]) -> Any:
         if tuple(types) != ("any",):
@@ -324,7 +324,7 @@ def _is_field(value: Any) -> bool:
     return isinstance(value, dict) and FIELD in value
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -348,7 +348,7 @@ def _empty(types: Sequence[str]) -> Any:
     return {"integer": 0, "number": 0, "string": "", "array": [], "object": {}}.get(types[0], False)
 
 
-def _distinct(values: Iterable[Any]) -> list[Any]:
+def list_distinct(values: Iterable[Any]) -> list[Any]:
     found: list[Any] = []
     for value in values:
         if not any(value is other or (type(value) is type(other) and value == other) for other in found):
