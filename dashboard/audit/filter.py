@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from django import forms
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
@@ -19,7 +19,6 @@ from .sentences import list_choices
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TICK = timedelta(microseconds=1)
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 TIMES = ("since", "until")
 CURSOR = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 TARGET_LIMIT = 1000  # characters
@@ -75,25 +74,7 @@ class AuditFilter(PageForm):
 
         Entries that concern no machine are for viewers of all machines. Call it after ``is_valid()``.
         """
-        return self._find(self.cleaned_data["since"], self.cleaned_data["until"])
-
-    def count_by_hour(self) -> list[tuple[datetime, int]]:
-        """Return the hours of a day of the person with their entries: of the day that the filter is about, or today.
-
-        Empty at the ends of the calendar. Call it after ``is_valid()``.
-        """
-        since, until = self.cleaned_data["since"], self.cleaned_data["until"]
-        try:
-            begin = datetime.combine(timezone.localtime(since or (until and until - TICK)), time.min)
-            start, end = (timezone.make_aware(at).astimezone(UTC) for at in (begin, begin + DAY))
-        except (OverflowError, ValueError):
-            return []
-        hours = [start + number * HOUR for number in range(-(-(end - start) // HOUR))]
-        counts = {f"h{place}": Count("pk", filter=Q(at__gte=at, at__lt=at + HOUR)) for place, at in enumerate(hours)}
-        return list(zip(hours, self._find(start, end).order_by().aggregate(**counts).values(), strict=True))
-
-    def _find(self, since: datetime | None, until: datetime | None) -> QuerySet[AuditEntry]:
-        times = {"at__gte": since, "at__lt": until}
+        times = {"at__gte": self.cleaned_data["since"], "at__lt": self.cleaned_data["until"]}
         terms = {name: term for name, term in (self.cleaned_data | times).items() if term and name not in TIMES}
         found = AuditEntry.objects.filter(**terms)
         return found if self._scope.all else found.filter(machine__in=self._scope.names)

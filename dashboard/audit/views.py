@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from operator import attrgetter
 from typing import Any
 
@@ -17,11 +17,10 @@ from dashboard.shared.csv_export import Columns, Export, list_lines, stream_csv
 from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.permissions import require, require_audited
 from dashboard.shared.rendering import render_page
-from dashboard.shared.times import format_day, format_hour
 from machines.models import AuditEntry
 from machines.people.permissions import scope_of
 
-from .filter import DAY, HOUR, AuditFilter, make_cursor, older_than
+from .filter import AuditFilter, make_cursor, older_than
 from .sentences import describe_attempt, describe_retry
 
 CHUNK = 1000  # entries read at a time
@@ -69,32 +68,6 @@ class Row:
     rest: list[tuple[str, Any, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """Holds an hour of the chart. ``height``: percent of the busiest hour; ``top``: what that leaves free; ``url``: of
-    the page with its entries, "" without any."""
-
-    name: str
-    count: int
-    height: int
-    url: str
-    chosen: bool
-
-    @property
-    def top(self) -> int:
-        return 100 - self.height
-
-
-@dataclass(frozen=True, slots=True)
-class Day:
-    """Holds the chart of a day. ``before``, ``after``: the addresses of the page about the days around it."""
-
-    name: str
-    bars: list[Bar]
-    before: str
-    after: str
-
-
 def make_row(entry: AuditEntry, user: Any) -> Row:
     """Present an entry to a person who may see its machine."""
     detail = entry.facts
@@ -109,31 +82,6 @@ def make_row(entry: AuditEntry, user: Any) -> Row:
     is_subject = not target and entry.action.partition(".")[0] in SUBJECTS  # the links say what the verb is about
     joint = JOINTS.get(entry.action, "" if is_subject else "of") if links else ""
     return Row(entry, verb, target, joint, links, _summarize(detail), rest)
-
-
-def make_day(terms: AuditFilter, links: ListLinks) -> Day | None:
-    """Make the chart of the day that the filter is about; None at the ends of the calendar."""
-    hours = terms.count_by_hour()
-    if not hours:
-        return None
-    most = max(count for _, count in hours) or 1
-    wanted = terms.cleaned_data["since"], terms.cleaned_data["until"]
-    bars = [
-        Bar(
-            format_hour(at), count, -(-100 * count // most), _link_times(links, at, at + HOUR) if count else "",
-            wanted == (at, at + HOUR),
-        )
-        for at, count in hours
-    ]  # fmt: skip
-    start, end = hours[0][0], hours[-1][0] + HOUR
-    return Day(
-        format_day(start), bars, _link_times(links, start - DAY, start),
-        _link_times(links, end, end + DAY) if end < timezone.now() else "",
-    )  # fmt: skip
-
-
-def _link_times(links: ListLinks, since: datetime, until: datetime) -> str:
-    return links.url(since=f"{since:%Y-%m-%dT%H:%M:%SZ}", until=f"{until:%Y-%m-%dT%H:%M:%SZ}")
 
 
 def _summarize(detail: dict[str, Any]) -> str:
@@ -232,7 +180,6 @@ def show(request: HttpRequest) -> HttpResponse:
     context = {
         "terms": terms,
         "rows": [make_row(entry, request.user) for entry in entries],
-        "day": make_day(terms, links),
         "narrowed": bool(terms.given),
         "export": ListLinks("audit-export", **terms.given).url(),
         "saved": list_saved_views(request, reverse("signalbox:audit"), links.url().partition("?")[2]),

@@ -78,19 +78,7 @@ def format_iso(ms: float) -> str:
 def format_local(ms: float) -> str:
     """Format ``21 Nov 2026, 03:22:03 UTC+1``."""
     at = read_local(ms)
-    return f"{format_day(at)}, {_time_of_day(at)} {format_offset(at)}" if at else UNKNOWN
-
-
-def format_day(at: datetime) -> str:
-    """Format ``21 Nov 2026``."""
-    at = timezone.localtime(at)
-    return f"{at.day} {MONTHS[at.month - 1]} {at.year}"
-
-
-def format_hour(at: datetime) -> str:
-    """Format ``15``, or ``3 pm``."""
-    at = timezone.localtime(at)
-    return f"{at.hour % 12 or 12} {'am' if at.hour < 12 else 'pm'}" if clock.get() == 12 else f"{at:%H}"
+    return f"{at.day} {MONTHS[at.month - 1]} {at.year}, {_time_of_day(at)} {format_offset(at)}" if at else UNKNOWN
 
 
 def format_time_of_day(ms: float) -> str:

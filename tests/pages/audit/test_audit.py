@@ -10,13 +10,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import AsyncClient
 
 from dashboard.audit.sentences import describe_attempt, list_choices
 from dashboard.audit.views import CHUNK
-from dashboard.models import Preferences
 from dashboard.shared.csv_export import escape_cell
 from machines.audit.entries import ACTIONS, NOT_WRITTEN, record
 from machines.engine import WorkerInfo
@@ -216,32 +214,6 @@ def test_an_entry_is_a_sentence(as_, entries):
         "bob tried to force the state on activation / b",
         "alice sent the event entitle to activation / a/1",
     ]
-
-
-def test_a_day_is_shown_by_the_hour_and_a_bar_filters(as_, entries):
-    _date("force", NOON + timedelta(minutes=59))
-    client = as_("supervisor")
-    page = read(client.get("/audit/?since=2021-11-20T13:30"))
-    bars = page.one("ol", class_="hours").all("li")
-    counts = {bar.text.strip(): bar.all("a")[0]["aria-label"] for bar in bars if bar.all("a")}
-    assert (len(bars), counts) == (
-        24, {"12": "12: 2 entries", "14": "14: 1 entry", "15": "15: 1 entry"},
-    )  # fmt: skip
-    chosen = read(client.get(next(bar for bar in bars if bar.text.strip() == "12").one("a")["href"]))
-    rows = [element for element in chosen.all("tr") if "data-entry" in element.attributes]
-    assert [row["data-action"] for row in rows] == ["force", "fire"]
-    assert [bar.text.strip() for bar in chosen.one("ol", class_="hours").all("a", aria_current="true")] == ["12"]
-    before = read(client.get(chosen.one("a", rel="prev")["href"]))
-    assert "19 Nov 2021" in before.text
-
-
-@pytest.mark.parametrize(("day", "hours"), [("2021-03-28", 23), ("2021-10-31", 25), ("9999-12-31", 0)])
-def test_a_day_has_as_many_hours_as_the_zone_gives_it(as_, db, day, hours):
-    client = as_("supervisor", "sue")
-    sue = get_user_model().objects.get(username="sue")
-    Preferences.objects.update_or_create(user=sue, defaults={"time_zone": "Europe/Zurich"})
-    page = read(client.get(f"/audit/?since={day}T12:00"))
-    assert sum(len(found.all("li")) for found in page.all("ol", class_="hours")) == hours
 
 
 def rows_of(answer) -> list[list[str]]:
