@@ -1,28 +1,15 @@
-"""Binds the listening socket, so that a busy port is reported at once, and configures and runs uvicorn.
+"""Binds the listening socket, so that a busy port is reported at once, and configures and runs uvicorn."""
 
-``ConnectionTurns`` reads the first request of new connections in turns of their addresses. To take a connection in
-costs next to nothing; to read its first request, and above all the handshake of a websocket, half a millisecond of the
-event loop. Six hundred that arrive together would be read in one go, before anything else is. Behind a proxy all come
-from one address: then it is the proxy that has to be fair.
-"""
-
-import asyncio
 import errno
 import gc
 import socket
 import sys
-from collections import OrderedDict, deque
-from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from dashboard.live.sockets.frame_writer import SocketProtocol
-from dashboard.shared.concurrency_limits import PerLoop
 from machines.conf import conf
-from machines.people.client_address import network_of
 
 from . import shutdown
 
@@ -53,7 +40,6 @@ def server(*, log_level: str = "warning") -> Site:
     return Site(
         uvicorn.Config(
             APPLICATION,
-            http=Protocol,
             ws=SocketProtocol,
             log_level=log_level,
             access_log=False,
@@ -120,66 +106,3 @@ def address(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
     return f"http://{host}:{port}/"
-
-
-AT_ONCE = 8  # first requests that are read in one round
-
-
-class ConnectionTurns:
-    """Holds the turns of one event loop."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, at_once: int = AT_ONCE) -> None:
-        self._loop = loop
-        self._at_once = at_once
-        self._lines: OrderedDict[str, deque[Callable[[], None]]] = OrderedDict()
-
-    def add(self, address: str, read: Callable[[], None]) -> None:
-        """Add a connection. ``read`` is called when its turn comes: in the next round, unless many came with it."""
-        if not self._lines:
-            self._loop.call_soon(self._round)
-        self._lines.setdefault(address, deque()).append(read)
-
-    def _round(self) -> None:
-        for _ in range(self._at_once):
-            if not self._lines:
-                return
-            address, line = next(iter(self._lines.items()))
-            read = line.popleft()
-            if line:
-                self._lines.move_to_end(address)
-            else:
-                del self._lines[address]
-            read()
-        if self._lines:
-            self._loop.call_soon(self._round)
-
-
-arrivals = PerLoop(lambda: ConnectionTurns(asyncio.get_running_loop()))
-
-
-class Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """uvicorn's own, which waits for its turn with the first bytes of a connection."""
-
-    def connection_made(self, transport: Any) -> None:
-        self._first: bytes | None = b""  # None once they were read
-        super().connection_made(transport)
-
-    def data_received(self, data: bytes) -> None:
-        if self._first is None:
-            super().data_received(data)
-            return
-        if not self._first:
-            self.transport.pause_reading()
-            arrivals().add(_find_address(self.transport), self._read)
-        self._first += data
-
-    def _read(self) -> None:
-        data, self._first = self._first or b"", None
-        if not self.transport.is_closing():
-            self.transport.resume_reading()
-            super().data_received(data)
-
-
-def _find_address(transport: asyncio.BaseTransport) -> str:
-    peer = transport.get_extra_info("peername")
-    return network_of(str(peer[0])) if isinstance(peer, tuple) and peer else ""

@@ -1,36 +1,10 @@
-"""First requests of new connections are read by turns of addresses, a few in each round of the event loop."""
+"""Many connections that arrive together, and one that is kept."""
 
-import asyncio
 import socket
 import urllib.request
 from urllib.parse import urlsplit
 
-from dashboard.serving.server import ConnectionTurns
-
 PATIENCE = 60.0
-
-
-async def test_addresses_take_turns_and_a_round_reads_a_few():
-    rounds: list[list[str]] = [[]]
-    arrivals = ConnectionTurns(asyncio.get_running_loop(), at_once=4)
-    for number in range(8):
-        arrivals.add("10.0.0.1", lambda number=number: rounds[-1].append(f"a{number}"))
-    for number in range(2):
-        arrivals.add("10.0.0.2", lambda number=number: rounds[-1].append(f"b{number}"))
-    assert rounds == [[]]
-    for _ in range(3):
-        await asyncio.sleep(0)
-        rounds.append([])
-    assert rounds == [["a0", "b0", "a1", "b1"], ["a2", "a3", "a4", "a5"], ["a6", "a7"], []]
-
-
-async def test_who_comes_when_nobody_waits_is_read_in_the_next_round():
-    read = []
-    arrivals = ConnectionTurns(asyncio.get_running_loop())
-    for name in ("first", "second"):
-        arrivals.add("10.0.0.1", lambda name=name: read.append(name))
-        await asyncio.sleep(0)
-        assert read[-1] == name
 
 
 def test_many_that_come_at_once_are_all_answered_and_those_that_leave_hold_up_nobody(site):
