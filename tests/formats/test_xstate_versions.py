@@ -7,7 +7,7 @@ import json
 import pytest
 
 from machines.engine.definitions import check
-from machines.formats import load, read
+from machines.formats import read
 
 pytestmark = pytest.mark.pure
 
@@ -80,75 +80,6 @@ def test_words_inside_data_say_nothing_about_the_version():
     assert findings == []
 
 
-WRITTEN_OUT = {
-    "id": "m",
-    "key": "m",
-    "type": "compound",
-    "initial": {"target": ["#m.a"], "source": "#m", "actions": [], "eventType": None},
-    "history": False,
-    "on": {},
-    "transitions": [],
-    "entry": [],
-    "exit": [],
-    "order": -1,
-    "invoke": [],
-    "tags": [],
-    "states": {
-        "a": {
-            "id": "m.a",
-            "key": "a",
-            "type": "atomic",
-            "initial": {"target": [], "source": "#m.a", "actions": [], "eventType": None},
-            "history": False,
-            "states": {},
-            "on": {
-                "GO": [{"target": ["#m.b"], "actions": [], "source": "#m.a", "reenter": False, "eventType": "GO"}],
-                "xstate.after.1000.m.a": [
-                    {
-                        "target": ["#m.b"],
-                        "event": "xstate.after.1000.m.a",
-                        "delay": 1000,
-                        "actions": [],
-                        "reenter": False,
-                    }
-                ],
-                "xstate.done.actor.0.m.a": [{"target": ["#m.b"], "actions": [{"type": "x"}], "reenter": True}],
-            },
-            "transitions": [],
-            "entry": [{"type": "hello"}, {"type": "xstate.raise"}],
-            "exit": [{"type": "xstate.cancel"}],
-            "order": 1,
-            "invoke": [{"type": "xstate.invoke", "src": "load", "id": "0.m.a"}],
-            "tags": ["busy"],
-        },
-        "b": {"id": "m.b", "key": "b", "type": "history", "history": "deep", "states": {}, "order": 2},
-        "c": {"id": "own", "key": "c", "type": "final", "states": {}, "order": 3, "output": {"x": 1}},
-    },
-}
-
-
-def test_a_machine_that_was_written_out_is_a_config_again():
-    definition = load(json.dumps(WRITTEN_OUT), "xstate")
-    assert definition == {
-        "id": "m",
-        "initial": "a",
-        "states": {
-            "a": {
-                "entry": [{"emit": {"type": "hello"}}],
-                "invoke": {"src": "load", "id": "0.m.a"},
-                "on": {
-                    "GO": [{"target": "#b"}],
-                    "done.invoke.0.m.a": [{"target": "#b", "actions": {"emit": {"type": "x"}}, "reenter": True}],
-                },
-                "after": {"1000": [{"target": "#b"}]},
-                "tags": ["busy"],
-            },
-            "b": {"type": "history", "history": "deep"},
-            "c": {"id": "own", "type": "final", "output": {"x": 1}},
-        },
-    }
-    assert reading(WRITTEN_OUT)[1] == [
-        "SB224 ",
-        'SB220 states.a.on["xstate.done.actor.0.m.a"][0].actions[0]',
-        "SB220 states.a.entry[0]",
-    ]
+def test_a_machine_that_was_written_out_is_refused():
+    definition, findings = reading({"id": "m", "key": "m", "initial": {"target": ["#m.a"]}, "transitions": []})
+    assert (definition, findings) == (None, ["SB141 "])

@@ -1,9 +1,8 @@
 """Reads a whole config: its name, its data, its events, and its states.
 
 Data is declared by example, or by the JSON Schemas that Stately writes below ``schemas``. A machine that XState has
-expanded (``JSON.stringify(machine)``) becomes a config again as far as possible: such a text repeats itself, contains
-the defaults, turns ``after`` into events that actions raise and cancel, and lacks ``always``, the targets of history
-states and the arguments of built-in actions.
+expanded (``JSON.stringify(machine)``) is refused: it lacks ``always``, the targets of history states and the arguments
+of built-in actions.
 """
 
 from collections.abc import Iterator
@@ -29,7 +28,6 @@ from machines.formats.xstate.context import (
     event_name,
     field_name,
     machine_name,
-    one_or_many,
     unbrace,
 )
 
@@ -49,9 +47,6 @@ FOUR = (
 )
 FIVE = ("guard", "reenter", "output", "onSnapshot", "types", "queryLanguage")
 _DATA = ("meta", "context", "params", "input", "data", "schemas", "types", "schema")
-_AFTER = "xstate.after."
-_REPEATED = ("key", "order", "transitions")
-_OF_TRANSITION = ("source", "eventType", "event", "delay")
 
 
 class ConfigReport(Report):
@@ -73,13 +68,11 @@ def read(text: str, base: str | FilePath | None = None) -> tuple[Any, list[Findi
     config, findings = read_json(text) if is_json else exported_config.read(text)
     if not isinstance(config, dict):
         return config, findings
-    report = ConfigReport()
     if "key" in config and isinstance(config.get("transitions"), list):
-        message = (
-            "XState wrote this machine out: its always transitions and what its own actions do are not in the text"
-        )
-        report.add("SB224", (), message, "export the config that was given to createMachine")
-        config = shorten(config, str(config.get("id")))
+        message = "XState wrote this machine out: its always transitions and the rest of its actions are not in it"
+        hint = "export the config that was given to createMachine"
+        return None, [*findings, make_finding("SB141", "", message, hint)]
+    report = ConfigReport()
     try:
         report.document = PlainCopier(report.add).copy(config)
     except TooLarge:
@@ -295,56 +288,3 @@ def _signs(value: Any, path: Path) -> Iterator[Path]:
             yield (*path, key)
         if named or key not in _DATA:
             yield from _signs(item, (*path, key))
-
-
-def shorten(state: dict[str, Any], default_id: str) -> dict[str, Any]:
-    """Shorten a state. ``default_id``: the id that XState gives a state without one."""
-    short = {key: value for key, value in state.items() if key not in _REPEATED and value not in ([], {}, False)}
-    if short.get("id") == default_id and "." in default_id:
-        del short["id"]
-    if isinstance(short.get("initial"), dict) and not short["initial"].get("target"):
-        del short["initial"]
-    if isinstance(short.get("on"), dict):
-        short |= _without_timers(short, short["on"])
-    inside = short.get("states")
-    if isinstance(inside, dict):
-        short["states"] = {
-            key: shorten(below, f"{default_id}.{key}") if isinstance(below, dict) else below
-            for key, below in inside.items()
-        }
-    return {key: value for key, value in short.items() if value not in ([], {})}
-
-
-def _without_timers(state: dict[str, Any], on: dict[str, Any]) -> dict[str, Any]:
-    """Return ``on`` and ``after``, and the actions except those that raise and cancel timers."""
-    timers = {event: one_or_many(found) for event, found in on.items() if event.startswith(_AFTER)}
-    after: dict[str, Any] = {}
-    for transitions in timers.values():
-        for transition in transitions:
-            delay = transition.get("delay") if isinstance(transition, dict) else None
-            after.setdefault(str(delay), []).append(_plain(transition))
-    return {
-        "on": {
-            event: [_plain(one) for one in one_or_many(found)] for event, found in on.items() if event not in timers
-        },
-        "after": after,
-        "entry": _without(state.get("entry"), "xstate.raise", len(timers)),
-        "exit": _without(state.get("exit"), "xstate.cancel", len(timers)),
-    }
-
-
-def _plain(transition: Any) -> Any:
-    if not isinstance(transition, dict):
-        return transition
-    found = {key: value for key, value in transition.items() if key not in _OF_TRANSITION}
-    return {key: value for key, value in found.items() if value not in ([], False, None)}
-
-
-def _without(actions: Any, name: str, count: int) -> Any:
-    """Remove the last ``count`` actions that consist of only this name."""
-    kept = list(actions) if isinstance(actions, list) else []
-    for place in reversed(range(len(kept))):
-        if count and kept[place] == {"type": name}:
-            del kept[place]
-            count -= 1
-    return kept

@@ -36,7 +36,7 @@ BEHAVIOUR = ("on", "always", "after", "entry", "onEntry", "exit", "onExit", "inv
 KNOWN = (
     *BEHAVIOUR,
     *("id", "key", "type", "initial", "states", "history", "target", "output", "data", "tags", "description", "meta"),
-    *("order", "transitions", "activities", "version"),
+    *("activities", "version"),
 )
 _TYPES = ("atomic", "compound", "parallel", "final", "history")
 _OF_INVOKE = (
@@ -64,7 +64,7 @@ def _read_state(place: Place, branch: Branch, reading: Reading) -> dict[str, Any
     reading.leave_out_unknown(place, KNOWN)
     kind = kind_of(place)
     state: dict[str, Any] = {}
-    if branch.explicit and place.value.get("key") is None:
+    if branch.explicit:
         state["id"] = branch.explicit
     if kind:
         state["type"] = kind
@@ -128,19 +128,10 @@ def _initial(place: Place, scope: Scope) -> Any:
         return None
     if not isinstance(found.value, dict):
         return found.value
-    target = single([_child(target, scope) for target in one_or_many(found.value.get("target"))])
+    named = found.get("target")
+    target = single([read_target(one, scope) for one in named.one_or_many()] if named else [])
     actions = read_actions(found.get("actions"), scope)
     return {"target": target, "actions": actions} if actions else target
-
-
-def _child(target: Any, scope: Scope) -> Any:
-    """Return an initial target by the child's key, if it names a child.
-
-    An expanded machine writes its initial state as ``#machine.state.child``.
-    """
-    named = isinstance(target, str) and target.startswith("#")
-    found = scope.reading.states.find_by_id(target[1:]) if named else None
-    return found.key if found is not None and found.parent is scope.state else target
 
 
 def _history(place: Place, scope: Scope) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from .values import read_guard, read_value, state_in
 
 KNOWN = (
     *("target", "guard", "cond", "in", "actions", "context", "reenter", "internal", "description", "meta"),
-    *("order", "eventType", "event", "source", "delay"),
+    *("order", "delay"),
 )
 Transition = str | dict[str, Any]
 
