@@ -11,16 +11,14 @@ from typing import Any
 from machines.engine import expressions, limits
 from machines.engine.definitions.findings import quote
 
-from .text import field_name
+from .text import Names, field_name
 
 Complain = Callable[[str, str, str], None]  # code, message, hint
 
 _END = re.compile(r"[\W_]+$")
 _CALL = re.compile(r"(!|not\s+)?\s*([A-Za-z_][\w.]*)\s*\(.*\)\s*")
 _NO_ARGUMENTS = re.compile(r"\b([A-Za-z_]\w*)\(\s*\)")
-_LISTED = re.compile(r"['\"]?[A-Za-z_]\w*['\"]?(?:\s*,\s*['\"]?[A-Za-z_]\w*['\"]?)+")
 _OPERATORS = ((re.compile(r"&&"), " and "), (re.compile(r"\|\|"), " or "), (re.compile(r"!(?!=)"), " not "))
-_WORDS = ((re.compile(r"\bAND\b"), "and"), (re.compile(r"\bOR\b"), "or"), (re.compile(r"\bNOT\b"), "not"))
 _ONLY_NAMES = re.compile(r"(?:[\s()]*\b[A-Za-z_]\w*\b)+[\s()]*")  # with and, or, not between them
 _NAMED_CALL = re.compile(r"(?P<name>[^\s(]+)\s*\((?P<arguments>.*)\)")
 _NOT_A_WORD = re.compile(r"[\s*\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
@@ -40,7 +38,8 @@ class Conditions:
         """Return the field that stands for a condition."""
         field = self._names.get(name)
         if field is None:
-            field = self._names[name] = self._free(field_name(_END.sub("", name), "condition"))
+            wanted = field_name(_END.sub("", name), "condition")[: limits.MAX_FIELD_NAME - 8]
+            field = self._names[name] = Names(self.fields).take(wanted)
             self.fields[field] = False
             message = f"the condition {quote(name)} is only a name; it is now the data field {quote(field)}"
             complain("SB224", message, _SET_IT)
@@ -63,17 +62,12 @@ class Conditions:
 
     def _expression(self, text: str, complain: Complain) -> str:
         text = text.strip()
-        quoted = text.strip("'\"")
-        if quoted != text and re.fullmatch(r"\w+", quoted):
-            text = quoted
-        if _LISTED.fullmatch(text):
-            return " and ".join(self.name_field(part.strip(" '\""), complain) for part in text.split(","))
         found = _CALL.fullmatch(text)
         if found and found[2] not in expressions.FUNCTIONS and found[2] != "In" and text.count("(") == 1:
             field = self.name_field(found[2], complain)
             return f"not {field}" if found[1] else field
         ours = _NO_ARGUMENTS.sub(lambda match: match[0] if match[1] in expressions.FUNCTIONS else match[1], text)
-        for pattern, word in (*_OPERATORS, *_WORDS):
+        for pattern, word in _OPERATORS:
             ours = pattern.sub(word, ours)
         for candidate in dict.fromkeys((text, " ".join(ours.split()))):
             if self._take(candidate, complain):
@@ -110,12 +104,6 @@ class Conditions:
             complain("SB224", message, 'declare it in "context" with an example')
         if not is_condition or name not in self.fields:
             self.fields[name] = False if is_condition else None
-
-    def _free(self, field: str) -> str:
-        taken, number = field, 2
-        while taken in self.fields:
-            taken, number = f"{field[: limits.MAX_FIELD_NAME - 8]}_{number}", number + 1
-        return taken
 
 
 def event_name(text: str, complain: Complain) -> str:

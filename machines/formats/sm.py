@@ -13,7 +13,7 @@ from machines.engine.definitions.findings import Finding, Report, quote
 from machines.engine.definitions.place import Place
 
 from . import json
-from .text import stem
+from .text import Names, stem
 
 NAME = "machine"  # a template has none
 EVENT = "to."
@@ -82,16 +82,8 @@ def _target(name: str) -> str:
 
 def _events(names: list[str]) -> dict[str, str]:
     """Return an event for each state. Names that become the same word get a number."""
-    events: dict[str, str] = {}
-    taken: set[str] = set()
-    for name in names:
-        word = EVENT + (_NOT_A_WORD.sub("_", name)[: limits.MAX_EVENT_NAME - len(EVENT) - 4] or "_")
-        event, number = word, 2
-        while event in taken:
-            event, number = f"{word}_{number}", number + 1
-        taken.add(event)
-        events[name] = event
-    return events
+    events, room = Names(), limits.MAX_EVENT_NAME - len(EVENT) - 4
+    return {name: events.take(EVENT + (_NOT_A_WORD.sub("_", name)[:room] or "_")) for name in names}
 
 
 def _say_what_is_no_definition(place: Place, initial: str | None) -> None:

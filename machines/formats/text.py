@@ -10,6 +10,15 @@ from machines.engine import limits
 from machines.engine.definitions.findings import Finding, get_severity, make_finding
 
 MAX_FINDINGS = 100  # in one text: each costs a walk to its line
+# Keys of a machine and of an invoke that only JSON and YAML have.
+MACHINE_SETTINGS = (
+    *("history", "retain", "queues", "partitions", "index", "approval", "approvers", "accepts", "schedules"),
+    "properties",
+)
+INVOKE_SETTINGS = (
+    *("retry", "lease", "timeout", "priority", "group", "weight", "delay", "unique", "autoforward", "finalize"),
+    "idlocation",
+)
 _NOT_A_FIELD = re.compile(r"[^A-Za-z0-9_]+")
 _BOM = "\ufeff"
 
@@ -138,9 +147,12 @@ class Names:
         self._taken.add(f"{stem}{number}")
         return f"{stem}{number}"
 
-    def take(self, name: str) -> str:
-        """Take the name and return it, or ``name_2``, ``name_3``, ... if it is taken."""
+    def __contains__(self, name: str) -> bool:
+        return name in self._taken
+
+    def take(self, name: str, before: str = "_") -> str:
+        """Take the name and return it, or ``name_2``, ``name_3``, ... if it is taken. ``before``: before the number."""
         if name in self._taken:
-            return self.free(f"{name}_", first=2)
+            return self.free(f"{name}{before}", first=2)
         self._taken.add(name)
         return name

@@ -148,7 +148,7 @@ def test_what_a_format_does_not_carry_goes_to_standard_error(engine: Engine) -> 
     publish(door(context={"n": 0}))
     out, err = run("export", "door", "--format", "mermaid")
     assert out.startswith("---\n")
-    assert err.startswith("SB222 context: a Mermaid diagram has no place for data fields\n")
+    assert err.startswith('SB222 context: a Mermaid diagram has no place for "context"\n')
 
 
 @pytest.mark.django_db

@@ -67,7 +67,7 @@ def test_mermaid_says_everything_in_its_own_way():
     text, findings = dump(order(), "mermaid")
     assert text == MERMAID
     assert [finding.message for finding in findings] == [
-        "a Mermaid diagram has no place for data fields",
+        'a Mermaid diagram has no place for "context"',
         "Mermaid has no history states; H became an ordinary state called H",
         "4 arrows cross the border of a state; some releases of Mermaid do not draw those",
     ]
@@ -102,15 +102,15 @@ def test_what_stays_in_a_state_is_written_into_it():
 @for_each(
     "changes, said",
     [
-        ({"events": {"open": {"payload": {"code": ""}}}}, "declared payloads"),
-        ({"history": 5}, "how many steps are kept"),
-        ({"output": "'gone'"}, "the machine's output"),
-        ({"states": {"Shut": {"tags": "x", "on": {"open": "Shut"}}}}, "tags"),
+        ({"events": {"open": {"payload": {"code": ""}}}}, '"events"'),
+        ({"history": 5}, '"history"'),
+        ({"output": "'gone'"}, '"output"'),
+        ({"states": {"Shut": {"tags": "x", "on": {"open": "Shut"}}}}, '"tags" of a state'),
         (
             {"states": {"Shut": {"on": {"open": {"target": "Shut", "description": "in"}}}}},
-            "descriptions of transitions",
+            '"description" of a transition',
         ),
-        ({"states": {"Shut": {"invoke": {"src": "h", "retry": {"attempts": 2}}}}}, "retries of an invoke"),
+        ({"states": {"Shut": {"invoke": {"src": "h", "retry": {"attempts": 2}}}}}, '"retry" of an invoke'),
         (
             {"states": {"Shut": {"initial": {"target": "A", "actions": {"log": "1"}}, "states": {"A": {}}}}},
             "the actions of an initial transition",

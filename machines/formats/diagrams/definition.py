@@ -9,7 +9,7 @@ from machines.engine import limits
 from machines.engine.definitions.findings import Finding, quote
 from machines.formats.conditions import Complain, Conditions, event_name, handler_name, machine_name, message_of
 from machines.formats.diagrams import statements
-from machines.formats.text import Report, shorten_transitions, single, stem
+from machines.formats.text import Names, Report, shorten_transitions, single, stem
 
 from .chart import Builder, Chart, Link, Node, resolve_forks
 from .statements import Label, Line, parse
@@ -51,7 +51,7 @@ class Definition:
         self._report = report
         self._conditions = Conditions()
         self._names: dict[Node, str] = {}
-        self._taken: set[str] = set()
+        self._taken = Names()
         self._out: dict[Node, list[Link]] = {}
         self._starts: dict[Node, list[Link]] = {}
         self._ends: dict[Node, list[Link]] = {}
@@ -107,13 +107,10 @@ class Definition:
         """Give each state a unique name: the label's first line if that is valid, else the id."""
         for node in [below for below in _walk(around) if below is not around]:
             lines = statements.lines_of(node.label)
-            wanted = [*lines[:1], node.id]
-            name = next((found for one in wanted if (found := _state_name(one)) and found not in self._taken), "")
-            number = 2
-            while not name or name in self._taken:
-                name, number = f"{_state_name(node.id)[: limits.MAX_STATE_NAME - 8] or 'state'} {number}", number + 1
-            self._taken.add(name)
-            self._names[node] = name
+            wanted = [found for one in (*lines[:1], node.id) if (found := _state_name(one))]
+            free = [one for one in wanted if one not in self._taken]
+            stem = wanted[-1][: limits.MAX_STATE_NAME - 8] if wanted else "state"
+            self._names[node] = name = self._taken.take(free[0] if free else stem, " ")
             node.texts[:0] = [(node.line, line) for line in (lines[1:] if lines and lines[0] == name else lines)]
 
     # -- states ------------------------------------------------------------------------------------
@@ -180,10 +177,7 @@ class Definition:
             return self._default(node), {}
         if len(starts) == 1:
             return self._start(node, starts[0]), {}
-        name, number = START, 2
-        while name in self._taken:
-            name, number = f"{START} {number}", number + 1
-        self._taken.add(name)
+        name = self._taken.take(START, " ")
         begin = Node(START, starts[0].line, node)
         begin.kind = "choice" if is_choice(starts, choosing=False) else ""
         self._names[begin] = name

@@ -12,13 +12,10 @@ from dataclasses import dataclass, field
 from pyexpat import ErrorString, ExpatError, ParserCreate, XMLParserType
 
 from machines.engine.definitions.findings import Finding, make_finding
-from machines.formats.text import place
+from machines.formats.text import MACHINE_SETTINGS, place
 
 SCXML = "http://www.w3.org/2005/07/scxml"
-MACHINE_KEYS = (
-    *("description", "meta", "events", "history", "retain", "output", "queues", "partitions", "index", "approval"),
-    *("approvers", "accepts", "schedules", "properties"),
-)
+MACHINE_KEYS = ("description", "meta", "events", "output", *MACHINE_SETTINGS)
 """Those of a machine that SCXML has no place for: they go along as JSON."""
 
 OURS = "urn:signalbox:machines"  # for what SCXML does not have: only we write and read it

@@ -25,28 +25,10 @@ _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 DIALECT = "signalbox"  # the `queryLanguage` of texts whose expressions are ours
 OURS = "signalbox"  # the key below `meta` with what only we understand
 # These keys are kept below `meta`, because no other XState tool knows them.
-MACHINE_KEYS = (
-    *(
-        "$schema",
-        "history",
-        "retain",
-        "errors",
-        "machines",
-        "queues",
-        "partitions",
-        "index",
-        "approval",
-        "approvers",
-        "accepts",
-    ),
-    *("schedules", "properties"),
-)
+MACHINE_KEYS = ("$schema", "errors", "machines", *text.MACHINE_SETTINGS)
 STATE_KEYS = ("sla",)
 TRANSITION_KEYS = ("allow",)
-INVOKE_KEYS = (
-    *("queue", "retry", "lease", "timeout", "priority", "group", "weight", "delay", "unique"),
-    *("autoforward", "finalize", "idlocation"),
-)
+INVOKE_KEYS = ("queue", *text.INVOKE_SETTINGS)
 VERBS = ("set", "unset", "append", "raise", "send", "cancel", "enqueue", "emit", "log", "if", "foreach", "block")
 # Events with different names: those of XState 5, of XState 4, and ours.
 DONE_ACTOR, DONE_INVOKE = "xstate.done.actor.", "done.invoke."

@@ -17,7 +17,7 @@ from machines.formats.javascript.code import ABSENT, SUM, Code
 from machines.formats.javascript.parsing import Node, Script, SyntaxProblem, parse_expression
 from machines.formats.javascript.scope import Action, Fields, Scope
 from machines.formats.scxml.elements import OURS, Element, parse
-from machines.formats.text import Report, decode
+from machines.formats.text import Names, Report, decode
 
 from .survey import Survey
 
@@ -38,7 +38,6 @@ class Chart:
     scope: Scope
     library: Library
     late: bool = False
-    doubled: int = 0  # the loops around the current element that are written twice
 
     @property
     def report(self) -> Report:
@@ -250,11 +249,8 @@ class Library:
         return next((one.inputs for one in self.found.values() if one.name == name), {})
 
     def _free(self, stem: str) -> str:
-        name = plain = re.sub(r"[^A-Za-z0-9_]+", "_", stem)[:MAX_STEM].strip("_") or "child"
-        taken, number = self.machines, 2
-        while name in taken:
-            name, number = f"{plain}{number}", number + 1
-        return name
+        plain = re.sub(r"[^A-Za-z0-9_]+", "_", stem)[:MAX_STEM].strip("_") or "child"
+        return Names(self.machines).take(plain, "")
 
     def path(self, chart: Chart, element: Element, attribute: str, named: str) -> Path | None:
         """Return the path of a file below the base. Nothing is fetched from anywhere else."""

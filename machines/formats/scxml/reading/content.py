@@ -9,7 +9,7 @@ from typing import Any
 
 from machines.engine import limits
 from machines.formats.javascript import changes, code, parsing
-from machines.formats.javascript.code import ANY, ARRAY, NONE, NUMBER, STRING, TABLES, Code, fails
+from machines.formats.javascript.code import ANY, ARRAY, NONE, NUMBER, STRING, Code, fails
 from machines.formats.javascript.parsing import SyntaxProblem
 from machines.formats.javascript.platform import PROCESSORS
 from machines.formats.javascript.scope import Action
@@ -19,7 +19,6 @@ from machines.formats.text import single
 from .chart import EMPTY, Chart, object_of, value_of
 from .survey import is_variable
 
-MAX_DOUBLED = 3  # nested loops that are written twice, for lists and for objects
 _HTTP = re.compile(r"basichttp|http://www\.w3\.org/TR/scxml/#BasicHTTPEventProcessor", re.IGNORECASE)
 _DURATION = re.compile(r"\s*(\d*\.?\d+)\s*(ms|s|m|h|d)?\s*")
 _UNITS = {None: 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -117,32 +116,11 @@ def _foreach(chart: Chart, element: Element) -> list[Action]:
         if name is not None:
             chart.fields.receive(name, kinds)
             loop[attribute] = chart.field(element, attribute)
-    if "object" in over.kinds and over.kinds != ANY and chart.doubled < MAX_DOUBLED:
-        chart.doubled += 1
-        found = _over_object(chart, element, over, loop)
-        chart.doubled -= 1
-        return [found]
     return [{"foreach": loop | {"do": read(chart, element.children)}}]
 
 
-def _over_object(chart: Chart, element: Element, over: Code, loop: Action) -> Action:
-    """Add a loop over the fields of an object, in the order of their names. The index is then the name."""
-    chart.warn(element, "SCXML walks over arrays only; here, over the fields of an object as well", "array")
-    name = element.get("index") or f"{element.get('item')}_name"
-    chart.fields.declare(name)
-    chart.fields.receive(name, NUMBER | STRING)
-    key = chart.fields.names[name]
-    value = code.call("item", over, Code(key))
-    each = {"in": f"keys({over.text})", "item": key}
-    fields = {"foreach": each | {"do": [{"set": {loop["item"]: value.text}}, *read(chart, element.children)]}}
-    if not over.kinds & ARRAY:
-        return fields
-    items = {"foreach": loop | {"do": read(chart, element.children)}}
-    return {"if": [{"guard": f"is_list({over.text})", "do": [items]}, {"do": [fields]}]}
-
-
 def _wrong_loop(element: Element, over: Code) -> str | None:
-    if over.kinds and not over.kinds & TABLES:
+    if over.kinds and not over.kinds & ARRAY:
         return f"{' '.join((element.get('array') or '').split())[:60]} is no array"
     for attribute in ("item", "index"):
         name = element.get(attribute)
