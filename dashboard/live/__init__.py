@@ -2,7 +2,7 @@
 
 From Redis to the browser:
 
-- ``hub.connections``         a subscriber and a reading connection to each server
+- ``hub.connections``         a client that reads, and a subscriber to each server
 - ``hub.hub``                 one per process and loop: waits, reads so that no step is missed, reconciles, recovers
 - ``hub.feeds``               last value of each watched topic, numbered and encoded once, and who watches it
 - ``outbox``                  what one socket has yet to be sent: the latest of each topic, never a queue; it is written

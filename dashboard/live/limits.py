@@ -20,8 +20,7 @@ class Limits:
     read_gap: float = 0.05
     #: frames a process sends in a second at most: with a thousand sockets it reads sixteen times a second
     frames: int = 16_000
-    #: share of the server's time that a hub may take for reading: after a read of 10 ms it rests for 100; after one
-    #: that waited there behind others twice as long as it waited
+    #: share of the time that a hub may wait for what it reads: after a read of 10 ms it rests for 100
     read_share: float = 0.1
     #: but never longer than this, so that a step shows within half a second on a busy server, too ...
     read_rest: float = 0.3

@@ -207,7 +207,7 @@ class Hub:
         seen = await link.read(list(wanted))
         took = waiting.seconds(spare=self._compute_gap())
         await self._take(seen)
-        self._rest_until = now + self._compute_rest(len(wanted), took, link.take_busy())
+        self._rest_until = now + self._compute_rest(len(wanted), took)
         if reconcile:
             self._reconcile_at = now + (self._limits.reconcile if link.hints else self._limits.reconcile_without_hints)
             self._mark_live()
@@ -224,16 +224,11 @@ class Hub:
                 await asyncio.sleep(0)
                 began = self._clock()
 
-    def _compute_rest(self, count: int, took: float, busy: float | None) -> float:
+    def _compute_rest(self, count: int, took: float) -> float:
         """Return the seconds from the start of a read to the earliest next one. ``took``: seconds until its answer,
-        without the sending; ``busy``: seconds of processor that the server took for it, None if it did not say.
-
-        What is read goes out to every socket. An answer that waits for others at the server costs it nothing, but is no
-        reason to ask again at once.
-        """
+        without the sending: what is read goes out to every socket."""
         longest = self._limits.read_rest * max(1.0, count / self._limits.read_many)
-        share = (took if busy is None else busy) / self._limits.read_share
-        return max(self._limits.read_gap, self._compute_gap(), min(max(share, 2 * took), longest))
+        return max(self._limits.read_gap, self._compute_gap(), min(took / self._limits.read_share, longest))
 
     def _compute_gap(self) -> float:
         """Return the seconds between two reads that keep the sending to every socket within its share."""

@@ -27,6 +27,7 @@ class Subscriber:
         self._limits = limits
         self._ring = ring
         self._published = published
+        self.channel = channel
         self._channel = channel.encode()
         self._client: Any = client
         self._pubsub = self._client.pubsub()

@@ -89,6 +89,7 @@ class ClusterRouter:
         self._lock = threading.Lock()
         self._refreshed = -REFRESH_EVERY  # moment of the monotonic clock
         self._no_retry_until = 0.0
+        self.retry_time = RETRY_TIME
         self._silent: dict[str, float] = {}  # name of a node -> until when it is left alone
         _all.add(self)
 
@@ -166,7 +167,7 @@ class ClusterRouter:
 
     def _settle(self, batch: _Batch) -> None:
         """Send again what was refused, until it is answered or its time is over."""
-        pause, until, rounds = FIRST_PAUSE, time.monotonic() + RETRY_TIME, 0
+        pause, until, rounds = FIRST_PAUSE, time.monotonic() + self.retry_time, 0
         while again := [n for n in range(len(batch.words)) if self._may_repeat(batch, n)]:
             elsewhere = [n for n in again if not isinstance(batch.answers[n], LATER)]
             rounds += 1
