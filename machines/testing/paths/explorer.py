@@ -22,7 +22,7 @@ from machines.engine.limits import is_reserved_event
 from machines.engine.verification.usage import Usage, list_links
 from machines.engine.verification.walk import FIELD, Alphabet
 from machines.testing.job_runner import Impossible
-from machines.testing.scenarios.document import ScenarioBegin, When
+from machines.testing.scenarios.document import FAILED, When, find_target, format_delay, read_time
 from machines.testing.scenarios.runner import Sandbox
 
 MOST_STARTS = 8
@@ -31,11 +31,10 @@ LONGEST_WAIT = 3650 * DAY
 MOST_STEPS = 4000  # tries of one exploration
 MOST_SECONDS = 30.0
 MOST_VARIANTS = 12  # nodes of one configuration with other data that are tried out
-BEGIN = 1_767_258_000_000  # 2026-01-01 09:00 UTC: the time of every run, so that times in data are the same each time
+BEGIN = "2026-01-01 09:00:00"  # the time of every run, so that times in data are the same each time
 DECADE = 315_360_000  # seconds: a number that near to the present is a time
 
 Key = str
-_ENDS = {"done": "done", "failed": "error"}
 
 
 class Choices:
@@ -68,7 +67,8 @@ class Choices:
         for each in self._alphabet.events:
             name = each["event"]
             if not is_reserved_event(name) and any(is_match(descriptor, name) for descriptor in heard):
-                yield When("event", name, payload=_fill(each["payload"], instance.data) or None, machine=to)
+                payload = _fill(each["payload"], instance.data)
+                yield {"event": name} | ({"payload": payload} if payload else {}) | ({"to": to} if to else {})
 
     def list_results(self, invoke: str, data: Any) -> list[Any]:
         """List the results that a job may end with. ``data``: of its instance."""
@@ -110,10 +110,10 @@ def _list_job_ends(sandbox: Sandbox, choices: Mapping[str, Choices]) -> Iterator
     """List results and the failure of each job of an invoke that is ready."""
     for job in sandbox.list_waiting():
         if job.invoke and job.place == "ready" and job.machine in choices:
-            to = "" if job.machine == sandbox.machine else job.machine
+            of = {} if job.machine == sandbox.machine else {"of": job.machine}
             for result in choices[job.machine].list_results(job.invoke, job.data):
-                yield When("job", job.invoke, machine=to, outcome="done", result=result)
-            yield When("job", job.invoke, machine=to, outcome="failed", error="failed by the scenario")
+                yield {"job": job.invoke, **of, "done": result}
+            yield {"job": job.invoke, **of, "failed": FAILED}
 
 
 def _list_delays(sandbox: Sandbox, choices: Mapping[str, Choices], instances: list[Instance]) -> Iterator[When]:
@@ -126,7 +126,7 @@ def _list_delays(sandbox: Sandbox, choices: Mapping[str, Choices], instances: li
     times = choices[sandbox.machine].list_times(instances[0])
     for wait in dict.fromkeys([*waits, *(round(at * 1000) - now + SECOND for at in times)]):
         if 0 < wait <= LONGEST_WAIT:
-            yield When("after", delay=wait)
+            yield {"after": format_delay(wait)}
 
 
 @dataclass(slots=True)
@@ -193,7 +193,7 @@ class Explorer:
         self._most_steps = most_steps
         self._deadline = time.monotonic() + most_seconds
         self._variants: Counter[tuple[str, ...]] = Counter()
-        sandbox.kit.start_clock(BEGIN)
+        sandbox.kit.start_clock(read_time(BEGIN))
         states = self._outline.states
         self._remembering = [state.parent for state in states if state.type == "history" and state.parent]
         self._memory: dict[str, list[str]] = {}
@@ -247,7 +247,7 @@ class Explorer:
         self._memory = {}
         self.graph.steps += 1
         try:
-            happened = self._sandbox.start(self._machine, ScenarioBegin(data))
+            happened = self._sandbox.start(self._machine, {"data": data})
         except (SignalboxError, AssertionError):
             return None
         self.graph.taken.update(happened.transitions)
@@ -279,7 +279,7 @@ class Explorer:
             happened = self._sandbox.perform(when)
             if happened.error is not None:
                 self._count(node, when)
-                return node.key if when.kind == "event" else None  # a job whose end is refused stays leased
+                return node.key if "event" in when else None  # a job whose end is refused stays leased
         except (Impossible, SignalboxError, AssertionError):
             return None
         fresh = [id for id in happened.transitions if id not in self.graph.taken]
@@ -292,10 +292,10 @@ class Explorer:
         return target
 
     def _count(self, node: Node, when: When) -> None:
-        if when.kind == "event" and not when.machine:
+        if "event" in when and not find_target(when):
             states = {one.name for leaf in node.configuration for one in self._outline.lineage(leaf)}
             for state in states:
-                self.graph.tried[state, when.name] += 1
+                self.graph.tried[state, when["event"]] += 1
 
     def _visit(self, *, new: bool) -> Key:
         """Find the node of the instance as it is; make one where there is none."""
@@ -338,11 +338,11 @@ def _find_first(node: Node) -> When | None:
 
 def _may_take(when: When, transition: TransitionOutline) -> bool:
     """Tell whether something may take a transition of an active state, as far as its kind tells."""
-    if when.machine:
+    if find_target(when):
         return transition.cause in ("done", "error")
-    if when.kind == "after":
+    if "after" in when:
         return transition.cause == "after" or "now" in (transition.guard_text or "")
-    name = when.name if when.kind == "event" else f"{_ENDS[when.outcome]}.invoke.{when.name}"
+    name = when.get("event") or f"{'done' if 'done' in when else 'error'}.invoke.{when['job']}"
     return any(is_match(descriptor, name) for descriptor in transition.events)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import Any
 
@@ -12,7 +12,7 @@ from machines.engine import SignalboxError
 from machines.engine.definitions import CompiledDefinition, Outline, StateOutline, TransitionOutline
 from machines.engine.definitions.outline import is_match
 from machines.testing.job_runner import Impossible
-from machines.testing.scenarios.document import Scenario, ScenarioBegin, Step, Then, When
+from machines.testing.scenarios.document import Scenario, Step, Then, When, list_names
 from machines.testing.scenarios.runner import describe_transition, find_involved, open_sandbox
 
 from .explorer import BEGIN, MOST_SECONDS, MOST_STEPS, Edge, Explorer, Graph, Key
@@ -110,7 +110,7 @@ def _record(url: str, definitions: Mapping[str, CompiledDefinition], machine: st
     record = _Record(run)
     with open_sandbox(url, definitions, machine) as sandbox:
         try:
-            record.begun = sandbox.start(machine, ScenarioBegin(run.data, time=BEGIN)).transitions
+            record.begun = sandbox.start(machine, run.given).transitions
             for when in run.whens:
                 happened = sandbox.perform(when)
                 if happened.error is not None:
@@ -137,17 +137,18 @@ def _merge(first: _Record, second: _Record, outline: Outline, number: int) -> tu
         changed = {name: value for name, value in same.items() if name not in data or data[name] != value}
         gone = {name: None for name in data if name not in one[1]}
         data = one[1]
-        then = Then(one[0], changed | gone or None, transitions=tuple(known.get(id, id) for id in one[2]))
-        steps.append(Step(when, replace(then, done=True) if one[3] else then))
+        then: Then = {"state": one[0][0] if len(one[0]) == 1 else list(one[0])}
+        then |= {"data": changed | gone} if changed or gone else {}
+        then |= {"transitions": [known.get(id, id) for id in one[2]]} | ({"done": True} if one[3] else {})
+        steps.append(Step(when, then))
         taken += one[2]
-    while steps and steps[-1].then is not None and not steps[-1].then.transitions:
+    while steps and steps[-1].then and not steps[-1].then["transitions"]:
         steps.pop()
     if not steps:
         return None, []
-    last = steps[-1].then
-    end = ", ".join(last.states) if last is not None else ""
+    end = ", ".join(list_names((steps[-1].then or {})["state"]))
     name = f"Run {number}, to {end}"[:LONGEST_NAME]
-    return Scenario(name, outline.id, ScenarioBegin(first.run.data, time=BEGIN), tuple(steps)), taken
+    return Scenario(name, outline.id, first.run.given, tuple(steps)), taken
 
 
 def _explain(state: StateOutline, transition: TransitionOutline, outline: Outline, graph: Graph) -> str:
@@ -181,6 +182,10 @@ class Run:
 
     data: dict[str, Any]
     edges: list[Edge]
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return ({"data": self.data} if self.data else {}) | {"time": BEGIN}
 
     @property
     def whens(self) -> list[When]:

@@ -9,7 +9,7 @@ from machines.catalog.definition_files import compile_file, find_files, name_pat
 from machines.engine.definitions import CompiledDefinition, Outline
 from machines.engine.errors import DefinitionError
 
-from .document import Finding, ScenarioFile, When
+from .document import Finding, ScenarioFile, When, find_target, list_names
 from .reader import NOT_READ, read_text
 from .runner import Find, describe_transition, find_involved
 
@@ -146,27 +146,27 @@ def _list_names(file: ScenarioFile, outline: Outline) -> Iterator[tuple[str, str
     transitions = [one for state in outline.states for one in state.transitions]
     known = {one.id for one in transitions} | {describe_transition(one) for one in transitions}
     for number, scenario in enumerate(file.scenarios):
-        for name in scenario.given.data:
+        for name in scenario.given.get("data", ()):
             yield f"scenarios[{number}].given.data.{name}", "data field", name, fields
         for step in scenario.steps:
             if step.then is None:
                 continue
-            for name in step.then.states:
+            for name in list_names(step.then.get("state")):
                 yield f"{step.path}.then.state", "state", name, states
-            for name in step.then.data or ():
+            for name in step.then.get("data", ()):
                 yield f"{step.path}.then.data.{name}", "data field", name, fields
-            for name in step.then.transitions or ():
+            for name in step.then.get("transitions", ()):
                 yield f"{step.path}.then.transitions", "transition", name, known
-            if step.when is not None and step.when.kind == "job":
+            if step.when is not None and "job" in step.when:
                 yield from _list_jobs(step.when, f"{step.path}.when.job", outline)
 
 
 def _list_jobs(when: When, path: str, outline: Outline) -> Iterator[tuple[str, str, str, set[str]]]:
-    if when.machine in ("", outline.id) and not any(one.machine for state in outline.states for one in state.invokes):
-        invokes = [one for state in outline.states for one in state.invokes]
+    invokes = [one for state in outline.states for one in state.invokes]
+    if find_target(when) in ("", outline.id) and not any(one.machine for one in invokes):
         names = {one.id for one in invokes} | {one.src for one in invokes}
         if not any(state.enqueues for state in outline.states) and names:
-            yield path, "invoke or handler", when.name, names
+            yield path, "invoke or handler", when["job"], names
 
 
 def _hint(name: str, known: set[str]) -> str:

@@ -3,7 +3,6 @@
 import difflib
 import json
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from machines.formats import text as texts
 from machines.formats import yaml as yaml_format
 from machines.testing.clock import read_duration
 
-from .document import Finding, Message, Refusal, Scenario, ScenarioBegin, ScenarioFile, Step, Then, When
+from .document import Finding, Scenario, ScenarioFile, Step, read_time
 
 SCHEMA = Path(__file__).with_name("schema.json")
 UNKNOWN_KEY, MISSING, WRONG = "SB671", "SB672", "SB673"
@@ -132,7 +131,7 @@ def _line_of(place: str) -> int:
 
 
 class _Reader:
-    """Turns plain values into records, and collects what is wrong with them."""
+    """Checks what the schema does not say, and collects what is wrong."""
 
     def __init__(self, places: Places) -> None:
         self.findings: list[Finding] = []
@@ -143,9 +142,9 @@ class _Reader:
 
     def read_file(self, found: dict[str, Any], path: Path | None) -> ScenarioFile:
         """Read a document that has the form of the schema."""
-        shared = self._read_given(found.get("given", {}), "given")
+        self._check_given(found.get("given", {}), "given")
         scenarios = tuple(
-            self._scenario(one, f"scenarios[{number}]", found["machine"], shared)
+            self._scenario(one, f"scenarios[{number}]", found["machine"], found.get("given", {}))
             for number, one in enumerate(found["scenarios"])
         )
         seen: set[str] = set()
@@ -155,102 +154,36 @@ class _Reader:
             seen.add(one.name)
         return ScenarioFile(found["machine"], scenarios, path, self._places)
 
-    def _scenario(self, found: dict[str, Any], path: str, machine: str, shared: ScenarioBegin) -> Scenario:
-        own = self._read_given(found.get("given", {}), f"{path}.given")
-        given = ScenarioBegin(
-            {**shared.data, **own.data},
-            own.id or shared.id,
-            shared.time if own.time is None else own.time,
-            (*shared.events, *own.events),
-        )
+    def _scenario(self, found: dict[str, Any], path: str, machine: str, shared: dict[str, Any]) -> Scenario:
+        own = found.get("given", {})
+        self._check_given(own, f"{path}.given")
+        data = {**shared.get("data", {}), **own.get("data", {})}
+        given = {**shared, **own, "data": data, "events": [*shared.get("events", ()), *own.get("events", ())]}
         steps = tuple(self._step(one, f"{path}.steps[{number}]") for number, one in enumerate(found["steps"]))
-        description = found.get("description", "")
-        return Scenario(found["name"], machine, given, steps, description, self._places.find_line(path))
+        description, line = found.get("description", ""), self._places.find_line(path)
+        return Scenario(found["name"], machine, given, steps, description, line)
 
-    def _read_given(self, found: dict[str, Any], path: str) -> ScenarioBegin:
-        events = tuple(
-            self._read_when(one, f"{path}.events[{number}]") for number, one in enumerate(found.get("events", ()))
-        )
-        time = self._read(_read_time, found["time"], f"{path}.time") if "time" in found else None
-        return ScenarioBegin(found.get("data", {}), found.get("id", ""), time, events)
+    def _check_given(self, found: dict[str, Any], path: str) -> None:
+        for number, one in enumerate(found.get("events", ())):
+            self._check_when(one, f"{path}.events[{number}]")
+        if "time" in found:
+            self._check_number(read_time, found["time"], f"{path}.time")
 
     def _step(self, found: dict[str, Any], path: str) -> Step:
-        when = self._read_when(found["when"], f"{path}.when") if "when" in found else None
-        then = _read_then(found["then"]) if "then" in found else None
-        if then is not None and then.refused is not None and (when is None or when.kind != "event"):
+        when, then = found.get("when"), found.get("then")
+        if when is not None:
+            self._check_when(when, f"{path}.when")
+        if then is not None and "refused" in then and "event" not in (when or {}):
             self.add(WRONG, f"{path}.then.refused", "only the event of the same step can be refused", "name it in when")
         return Step(when, then, self._places.find_line(path), path)
 
-    def _read_when(self, found: dict[str, Any], path: str) -> When:
+    def _check_when(self, found: dict[str, Any], path: str) -> None:
         if "after" in found:
-            return When("after", delay=self._read(read_duration, found["after"], f"{path}.after"))
-        if "event" in found:
-            return When(
-                "event",
-                found["event"],
-                payload=found.get("payload"),
-                machine=found.get("to", ""),
-                actor=found.get("actor", ""),
-                groups=_read_names(found, "groups"),
-            )
-        name, machine = found["job"], found.get("of", "")
-        if "done" in found:
-            return When("job", name, machine=machine, outcome="done", result=found["done"])
-        failed = found["failed"]
-        failed = {"error": failed} if isinstance(failed, str) else {} if failed is True else failed
-        return When(
-            "job",
-            name,
-            machine=machine,
-            outcome="failed",
-            error=failed.get("error", "failed by the scenario"),
-            error_kind=failed.get("kind", ""),
-            retry=failed.get("retry", False),
-        )
+            self._check_number(read_duration, found["after"], f"{path}.after")
 
-    def _read(self, read: Callable[[Any], int], value: Any, path: str) -> int:
+    def _check_number(self, read: Callable[[Any], int], value: Any, path: str) -> None:
         try:
-            number = read(value)
+            if read(value) > limits.MAX_INTEGER:
+                self.add(WRONG, path, "this is too far away")
         except ValueError as error:
             self.add(WRONG, path, str(error))
-            return 0
-        if number > limits.MAX_INTEGER:
-            self.add(WRONG, path, "this is too far away")
-            return 0
-        return number
-
-
-def _read_then(found: dict[str, Any]) -> Then:
-    states, refused = found.get("state", ()), found.get("refused")
-    why = {"why": refused} if isinstance(refused, str) else refused if isinstance(refused, dict) else {}
-    messages: list[dict[str, Any]] = [
-        {"event": one} if isinstance(one, str) else one for one in found.get("messages", ())
-    ]
-    return Then(
-        (states,) if isinstance(states, str) else tuple(states),
-        found.get("data"),
-        None if refused is None else Refusal(**why),
-        _read_names(found, "jobs"),
-        tuple(Message(one["event"], one.get("to", ""), one.get("payload")) for one in messages)
-        if "messages" in found
-        else None,
-        _read_names(found, "transitions"),
-        found.get("done"),
-    )
-
-
-def _read_names(found: dict[str, Any], key: str) -> tuple[str, ...] | None:
-    return tuple(found[key]) if key in found else None
-
-
-def _read_time(text: str) -> int:
-    """Return a moment in ms; a time without a zone is UTC. Raises ValueError."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no time; write it as 2026-11-23 12:00, in UTC") from None
-    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    ms = round(moment.timestamp() * 1000)
-    if ms < 0:
-        raise ValueError(f"{text!r} is before 1970")
-    return ms

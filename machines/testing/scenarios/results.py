@@ -9,8 +9,9 @@ from xml.etree import ElementTree
 from machines.catalog.definition_files import name_path
 from machines.catalog.editing import runs
 from machines.engine import SignalboxError
+from machines.testing.clock import read_duration
 
-from .document import Scenario, When
+from .document import FAILED, Scenario, When, expand, find_target
 from .runner import Result
 
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -30,29 +31,28 @@ def format_result(result: Result) -> str:
 def find_link(scenario: Scenario) -> str:
     """Return the path that opens a scenario in the simulator; empty for one that the simulator cannot play, such as one
     of several instances."""
-    whens = [*scenario.given.events, *(step.when for step in scenario.steps if step.when is not None)]
+    given = scenario.given
+    whens = [*given.get("events", ()), *(step.when for step in scenario.steps if step.when is not None)]
     steps = [_convert(when, scenario.machine) for when in whens]
     if None in steps:
         return ""
     try:
-        return runs.link(scenario.machine, None, steps, scenario.given.data)
+        return runs.link(scenario.machine, None, steps, given.get("data"))
     except SignalboxError:  # it is too long, or not meant to make sense
         return ""
 
 
 def _convert(when: When, machine: str) -> dict[str, Any] | None:
     """Convert what happens to an input of a simulation; None for what has none."""
-    if when.kind == "after":
-        return {"advance": when.delay}
-    if when.machine not in ("", machine) or when.retry:
+    if "after" in when:
+        return {"advance": read_duration(when["after"])}
+    if find_target(when) not in ("", machine):
         return None
-    if when.kind == "job":
-        ended: dict[str, Any] = {"done": when.result} if when.outcome == "done" else {"failed": when.error}
-        return {"job": when.name} | ended | ({"kind": when.error_kind} if when.error_kind else {})
-    found: dict[str, Any] = {"event": when.name}
-    if when.payload is not None:
-        found["payload"] = when.payload
-    return found | ({"groups": list(when.groups)} if when.groups is not None else {})
+    if "failed" in when:
+        failed = expand(when["failed"], "error")
+        kind = {"kind": failed["kind"]} if "kind" in failed else {}
+        return None if failed.get("retry") else {"job": when["job"], "failed": failed.get("error", FAILED)} | kind
+    return {key: when[key] for key in ("job", "done", "event", "payload", "groups") if key in when}
 
 
 def format_summary(results: Sequence[Result]) -> str:

@@ -19,7 +19,19 @@ from machines.testing.assertions import format_value, list_active
 from machines.testing.job_runner import Impossible, list_open, take_job
 from machines.testing.kit import Signalbox, open_engine
 
-from .document import Message, Scenario, ScenarioBegin, ScenarioFile, Step, Then, When
+from .document import (
+    FAILED,
+    Scenario,
+    ScenarioFile,
+    Step,
+    Then,
+    When,
+    describe,
+    expand,
+    find_target,
+    list_names,
+    read_time,
+)
 
 Definitions = Mapping[str, CompiledDefinition]
 Find = Callable[[str], CompiledDefinition | None]
@@ -103,7 +115,7 @@ def run_scenario(sandbox: Sandbox, scenario: Scenario, outline: Outline) -> Fail
 
 def _run_step(sandbox: Sandbox, step: Step, number: int, happened: StepResult, outline: Outline) -> Failure | None:
     what = f"step {number}" + (f" (line {step.line})" if step.line else "")
-    what += f", {step.when}" if step.when is not None else ""
+    what += f", {describe(step.when)}" if step.when is not None else ""
     try:
         if step.when is not None:
             latest = sandbox.perform(step.when)
@@ -121,43 +133,42 @@ def _run_step(sandbox: Sandbox, step: Step, number: int, happened: StepResult, o
 
 def find_problems(sandbox: Sandbox, then: Then | None, happened: StepResult, outline: Outline) -> list[str]:
     """Compare the instance and the last step with all that a step expects."""
-    refused = then.refused if then is not None else None
-    if happened.error is not None and refused is None:
+    if happened.error is not None and "refused" not in (then or {}):
         return [f"it was refused: {happened.error.code} {happened.error}"]
     if then is None:
         return []
     instance = sandbox.read()
+    is_done = then.get("done", instance.done)
     what = f"it is in {instance.state}, which is "
     return [
         *_compare_refusal(then, happened),
         *_compare_states(instance, then, outline),
-        *_compare_data(instance, then.data),
-        *([] if then.done in (None, instance.done) else [f"{what}{'not ' if then.done else ''}its end"]),
+        *_compare_data(instance, then.get("data")),
+        *([] if is_done == instance.done else [f"{what}{'not ' if is_done else ''}its end"]),
         *_compare_names(
-            "jobs that wait", then.jobs, [job.src for job in sandbox.list_waiting(sandbox.machine, sandbox.id)]
+            "jobs that wait", then.get("jobs"), [job.src for job in sandbox.list_waiting(sandbox.machine, sandbox.id)]
         ),
-        *_compare_messages(then.messages, happened.sent),
-        *_compare_transitions(then.transitions, happened.transitions, outline),
+        *_compare_messages(then.get("messages"), happened.sent),
+        *_compare_transitions(then.get("transitions"), happened.transitions, outline),
     ]
 
 
 def _compare_refusal(then: Then, happened: StepResult) -> list[str]:
-    if then.refused is None:
+    if "refused" not in then:
         return []
     if happened.error is None:
         return ["it should be refused, and was taken"]
-    text = str(happened.error)
-    code = happened.error.code
-    if then.refused.code and then.refused.code != code:
-        return [f"it should be refused as {then.refused.code}, and was as {code}: {text}"]
-    if then.refused.why and then.refused.why not in text:
-        return [f"it was refused, but not because of {then.refused.why!r}: {text}"]
+    text, code, refused = str(happened.error), happened.error.code, expand(then["refused"], "why")
+    if refused.get("code", code) != code:
+        return [f"it should be refused as {refused['code']}, and was as {code}: {text}"]
+    if refused.get("why", "") not in text:
+        return [f"it was refused, but not because of {refused['why']!r}: {text}"]
     return []
 
 
 def _compare_states(instance: Instance, then: Then, outline: Outline) -> list[str]:
     active = list_active(instance.configuration, outline)
-    missing = [state for state in then.states if state not in active]
+    missing = [state for state in list_names(then.get("state")) if state not in active]
     return [f"it is in {instance.state}, not in {' and '.join(missing)}"] if missing else []
 
 
@@ -176,31 +187,31 @@ def _compare_names(what: str, expected: Iterable[str] | None, found: list[str]) 
     return [f"{what}: {', '.join(found) or 'none'}; expected {', '.join(expected) or 'none'}"]
 
 
-def _compare_messages(expected: tuple[Message, ...] | None, sent: list[Sent]) -> list[str]:
+def _compare_messages(expected: list[Any] | None, sent: list[Sent]) -> list[str]:
     """Pair each expected message with one that was sent; no order is asserted."""
     if expected is None:
         return []
     left = list(sent)
     missing = []
-    for message in expected:
+    for message in (expand(one, "event") for one in expected):
         match = next((one for one in left if _is_match(message, one)), None)
         if match is None:
-            missing.append(f"{message.event} to {message.to}" if message.to else message.event)
+            missing.append(f"{message['event']} to {message['to']}" if "to" in message else message["event"])
         else:
             left.remove(match)
     lines = [f"no message {one} was sent" for one in missing]
     return lines + [f"a message {one} was sent, with {format_value(one.payload)}" for one in left]
 
 
-def _is_match(message: Message, sent: Sent) -> bool:
+def _is_match(message: dict[str, Any], sent: Sent) -> bool:
     fields = sent.payload if isinstance(sent.payload, dict) else {}
-    wanted = (message.payload or {}).items()
-    return (message.event, message.to) == (sent.event, sent.to) and all(
+    wanted = message.get("payload", {}).items()
+    return (message["event"], message.get("to", "")) == (sent.event, sent.to) and all(
         name in fields and fields[name] == value for name, value in wanted
     )
 
 
-def _compare_transitions(expected: tuple[str, ...] | None, taken: list[str], outline: Outline) -> list[str]:
+def _compare_transitions(expected: list[str] | None, taken: list[str], outline: Outline) -> list[str]:
     if expected is None:
         return []
     known = {one.id: one for state in outline.states for one in state.transitions}
@@ -259,16 +270,16 @@ class Sandbox:
         self._revision = 0
         self._log_end = "0-0"
 
-    def start(self, machine: str, given: ScenarioBegin, id: str = "") -> StepResult:
+    def start(self, machine: str, given: dict[str, Any]) -> StepResult:
         """Create the instance, and do what is given to happen first. Raises SignalboxError, Impossible."""
-        if given.time is not None:
-            self.kit.start_clock(given.time)
-        self.machine, self.id = machine, id or given.id or FIRST_ID
+        if "time" in given:
+            self.kit.start_clock(read_time(given["time"]))
+        self.machine, self.id = machine, given.get("id", FIRST_ID)
         self._revision = 0
-        self.engine.create(machine, self.id, given.data)
+        self.engine.create(machine, self.id, given.get("data"))
         self.kit.advance(0)
         happened = self._look()
-        for when in given.events:
+        for when in given.get("events", ()):
             happened = self.perform(when)
             if happened.error is not None:
                 raise happened.error
@@ -287,13 +298,13 @@ class Sandbox:
         fails."""
         error: SignalboxError | None = None
         try:
-            if when.kind == "event":
+            if "event" in when:
                 self._fire(when)
-            elif when.kind == "job":
+            elif "job" in when:
                 self._end_job(when)
         except SignalboxError as raised:
             error = raised
-        self.kit.advance(when.delay / 1000)
+        self.kit.advance(when.get("after", 0))
         happened = self._look()
         happened.error = error
         return happened
@@ -314,26 +325,28 @@ class Sandbox:
     # Events and jobs
 
     def _fire(self, when: When) -> None:
-        machine, id = self._find_target(when)
-        permit = None if when.groups is None else Permit(frozenset(when.groups))
-        self.engine.fire(machine, id, when.name, when.payload, actor=when.actor, permit=permit)
+        machine, id = self._find_instance(find_target(when))
+        permit = Permit(frozenset(when["groups"])) if "groups" in when else None
+        self.engine.fire(machine, id, when["event"], when.get("payload"), actor=when.get("actor", ""), permit=permit)
 
-    def _find_target(self, when: When) -> tuple[str, str]:
-        if when.machine in ("", self.machine):
+    def _find_instance(self, machine: str) -> tuple[str, str]:
+        if machine in ("", self.machine):
             return self.machine, self.id
-        found = self.find_instances(when.machine)
+        found = self.find_instances(machine)
         if len(found) != 1:
             known = ", ".join(sorted(self.engine.machines()))
-            many = f"{len(found)} instances of {when.machine} have not ended" if found else ""
-            raise Impossible(many or f"no instance of {when.machine!r} is running; machines here: {known}")
-        return when.machine, found[0].id
+            many = f"{len(found)} instances of {machine} have not ended" if found else ""
+            raise Impossible(many or f"no instance of {machine!r} is running; machines here: {known}")
+        return machine, found[0].id
 
     def _end_job(self, when: When) -> None:
-        job = take_job(self.engine, self.kit.now, when.name, when.machine, (self.machine, self.id))
-        if when.outcome == "done":
-            self.engine.complete(job, when.result)
+        job = take_job(self.engine, self.kit.now, when["job"], find_target(when), (self.machine, self.id))
+        if "done" in when:
+            self.engine.complete(job, when["done"])
         else:
-            self.engine.fail(job, when.error, kind=when.error_kind, retry=when.retry)
+            failed = expand(when["failed"], "error")
+            kind, retry = failed.get("kind", ""), failed.get("retry", False)
+            self.engine.fail(job, failed.get("error", FAILED), kind=kind, retry=retry)
 
     # Observation
 

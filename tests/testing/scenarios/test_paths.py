@@ -28,7 +28,7 @@ def run_all(redis_url, definitions, paths) -> set[str]:
     file = read(document.write_yaml(paths.machine, paths.scenarios, ["a note"]))
     failed = [one.failure.text for one in runner.run_files(redis_url, [file], definitions) if not one.passed]
     assert failed == []
-    return {name for scenario in file.scenarios for step in scenario.steps for name in step.then.transitions}
+    return {name for scenario in file.scenarios for step in scenario.steps for name in step.then["transitions"]}
 
 
 @pytest.mark.hostile

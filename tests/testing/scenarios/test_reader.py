@@ -9,7 +9,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from machines.testing.scenarios import schema
-from machines.testing.scenarios.document import Message, Refusal, ScenarioBegin, Then, When, format_delay
+from machines.testing.scenarios.document import describe, format_delay
 from machines.testing.scenarios.files import check_names
 from machines.testing.scenarios.reader import read_text
 from tests.cases import for_each
@@ -43,23 +43,16 @@ scenarios:
 
 def test_everything_that_can_be_written_is_read():
     (scenario,) = read(WHOLE).scenarios
-    assert scenario.given == ScenarioBegin(
-        {"total": 20, "parcel": "P"}, "o-1", 1795435200000, (When("event", "pay", payload={"amount": 20}),)
-    )
-    steps = scenario.steps
-    assert steps[0].when == When(
-        "event", "pay", payload={"amount": 1}, machine="ledger", actor="ann", groups=("managers",)
-    )
-    assert steps[0].then == Then(states=("New",), refused=Refusal("amount", "SB430"))
-    assert steps[1].when == When("after", delay=26 * 3_600_000)
-    assert steps[1].then == Then(("New", "Paid"), {"total": 3}, None, ("ship",), None, ("New -> Paid",), False)
-    assert steps[2].when == When("job", "ship", machine="order", outcome="done", result={"parcel": "P-1"})
-    assert steps[2].then == Then(messages=(Message("told"), Message("paid", "ledger", {"n": 1})))
-    assert steps[3].when == When("job", "ship", outcome="failed", error="away", error_kind="OSError", retry=True)
-    assert steps[4].when == When("job", "ship", outcome="failed", error="away")
-    assert steps[5].when.error == "failed by the scenario"
-    assert steps[6].then == Then(refused=Refusal())
-    assert (steps[7].when, steps[7].line) == (None, 20)
+    whole = yaml.safe_load(WHOLE.replace("2026-11-23 12:00", "'2026-11-23 12:00'"))
+    own = whole["scenarios"][0]
+    assert scenario.given == {**own["given"], "data": {"total": 20, "parcel": "P"}, "time": "2026-11-23 12:00"}
+    assert [(step.when, step.then) for step in scenario.steps] == [
+        (one.get("when"), one.get("then")) for one in own["steps"]
+    ]
+    assert scenario.steps[7].line == 20
+    assert [describe(step.when) for step in scenario.steps[:4]] == [
+        "event pay to ledger", "after 1d 2h", "job ship done of order", "job ship failed",
+    ]  # fmt: skip
 
 
 @for_each(
