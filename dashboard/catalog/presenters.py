@@ -46,6 +46,8 @@ from machines.engine import (
 from machines.instances.actions import propose_id
 from machines.instances.forms import REASON_LIMIT, PageForm, TypedForm
 from machines.integrations.attached import actions as mirrors
+from machines.integrations.attached.reconcile import Report as MirrorReport
+from machines.integrations.binding.models import Reconciliation
 from machines.people.actor import Actor
 from machines.people.permissions import Scope, allows, scope_of
 from machines.retention import figures
@@ -280,8 +282,8 @@ class MachinePage:
         return read_senders(self._request, self._engine, self._machine)
 
     @cached_property
-    def mirror(self) -> mirrors.Mirror | None:
-        return mirrors.describe_mirror(Actor.of(self._request), self._machine) if self.view.is_mirror else None
+    def mirror(self) -> tuple[Reconciliation, MirrorReport]:
+        return mirrors.describe_mirror(Actor.of(self._request), self._machine)
 
     @cached_property
     def retention(self) -> figures.ArchiveFigures:

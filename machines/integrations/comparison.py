@@ -25,11 +25,17 @@ class Comparison:
         if kind != EQUAL and len(found := self.examples.setdefault(kind, [])) < EXAMPLES:
             found.append(text)
 
+    def rows(self) -> list[tuple[str, int, str, list[str]]]:
+        """Return what there is of each kind: kind, count, meaning and examples."""
+        return [
+            (kind, self.counts[kind], meaning, self.examples.get(kind, []))
+            for kind, meaning in self.meanings.items()
+            if self.counts[kind]
+        ]
+
     def lines(self) -> list[str]:
         """Return the report as lines of text."""
         found = []
-        for kind, meaning in self.meanings.items():
-            if self.counts[kind]:
-                found.append(f"{self.counts[kind]:>8}  {kind}: {meaning}")
-                found += [f"          {text}" for text in self.examples.get(kind, ())]
+        for kind, count, meaning, examples in self.rows():
+            found += [f"{count:>8}  {kind}: {meaning}", *(f"          {text}" for text in examples)]
         return found or ["       0  rows and instances"]

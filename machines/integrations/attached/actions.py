@@ -1,7 +1,5 @@
 """Machines that mirror rows of a table: what the last comparison found, and asking for one."""
 
-from dataclasses import dataclass
-
 from django.utils import timezone
 
 from machines.engine import BadInput
@@ -9,62 +7,14 @@ from machines.people.actor import Actor
 from machines.people.mirrors import is_mirror
 
 from ..binding.models import Reconciliation
-from .reconcile import KINDS, MEANINGS, Report
+from .reconcile import Report
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """What was found of one kind. ``meaning``: of the kind, in words."""
-
-    kind: str
-    count: int
-    meaning: str
-    examples: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Mirror:
-    """The last comparison of a mirrored table, or the one that runs.
-
-    ``ended_ms``: 0 before the first end; ``took``: ms; ``read``: rows and instances; ``left``: differences;
-    ``wanted_by``: a person whose request waits.
-    """
-
-    is_running: bool = False
-    ended_ms: int = 0
-    took: float = 0.0
-    read: int = 0
-    rows: tuple[Row, ...] = ()
-    mended: int = 0
-    left: int = 0
-    error: str = ""
-    wanted_by: str = ""
-
-    @property
-    def ended(self) -> bool:
-        return self.ended_ms > 0
-
-
-def describe_mirror(actor: Actor, machine: str) -> Mirror:
-    """Return what the page shows of a table and its mirror. Raises Forbidden."""
+def describe_mirror(actor: Actor, machine: str) -> tuple[Reconciliation, Report]:
+    """Return the last comparison of a mirrored table, or the one that runs, and what it found. Raises Forbidden."""
     actor.demand("view", machine)
-    found = Reconciliation.objects.filter(machine=machine).first()
-    if found is None:
-        return Mirror()
-    report = Report.from_dict(found.report)
-    ended = 0 if found.ended is None else int(found.ended.timestamp() * 1000)
-    took = 0.0
-    if found.ended and found.begun and not found.is_running:
-        took = (found.ended - found.begun).total_seconds() * 1000
-    return Mirror(
-        is_running=found.is_running, ended_ms=ended, took=took, read=found.read,
-        rows=tuple(
-            Row(kind, report.counts[kind], MEANINGS[kind], report.examples.get(kind, []))
-            for kind in KINDS
-            if report.counts[kind]
-        ),
-        mended=report.mended, left=report.left, error=str(found.report.get("error", "")), wanted_by=found.wanted_by,
-    )  # fmt: skip
+    found = Reconciliation.objects.filter(machine=machine).first() or Reconciliation(machine=machine)
+    return found, Report.from_dict(found.report)
 
 
 def request_reconcile(actor: Actor, machine: str) -> Reconciliation:

@@ -45,7 +45,6 @@ MEANINGS = {
     ROWLESS: "the instance has no row",
     UNREAD: "the row's state is not declared, its key can be no id, or its instance could not be read",
 }
-KINDS = tuple(MEANINGS)
 LOOK = 15.0  # seconds between two looks at what is due
 HOLD = timedelta(seconds=60)  # a worker that says nothing for as long has lost its run
 
@@ -57,7 +56,7 @@ class Report(Comparison):
 
     @property
     def differences(self) -> int:
-        return sum(self.counts[kind] for kind in KINDS if kind != EQUAL)
+        return sum(self.counts[kind] for kind in MEANINGS if kind != EQUAL)
 
     @property
     def left(self) -> int:

@@ -99,5 +99,15 @@ class Reconciliation(models.Model):
         return self.machine
 
     @property
+    def error(self) -> str:
+        """Say why the last run did not come to its end."""
+        return str(self.report.get("error", ""))
+
+    @property
+    def took(self) -> float:
+        """Return the ms of the last run that ended."""
+        return (self.ended - self.begun).total_seconds() * 1000 if self.ended and self.begun else 0.0
+
+    @property
     def is_running(self) -> bool:
         return self.begun is not None and (self.ended is None or self.ended < self.begun)

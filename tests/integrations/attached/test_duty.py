@@ -69,7 +69,7 @@ def test_a_person_may_ask_and_the_setting_may_say_that_only_people_do(
     page = admin_client.get(address).content.decode()
     assert "mended: 3." in page
     assert "Compare now" in page
-    assert mirrors.describe_mirror(Actor(admin_user, "page"), mirrored.machine).wanted_by == ""
+    assert mirrors.describe_mirror(Actor(admin_user, "page"), mirrored.machine)[0].wanted_by == ""
 
 
 def test_one_worker_at_a_time_and_another_one_after_its_death(engine, mirrored, rows, monkeypatch):
@@ -97,7 +97,7 @@ def test_what_fails_is_told_and_tried_again_when_it_is_due(engine, mirrored, row
 
     monkeypatch.setattr("machines.integrations.attached.reconcile.Reconcile.pages", fail)
     ReconcileDuty(engine).once()
-    assert "Redis did not answer" in mirrors.describe_mirror(Actor(admin_user, "page"), mirrored.machine).error
+    assert "Redis did not answer" in mirrors.describe_mirror(Actor(admin_user, "page"), mirrored.machine)[0].error
     assert not Reconciliation.objects.get().is_running
 
 
