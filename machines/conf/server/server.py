@@ -3,12 +3,11 @@
 import contextlib
 import os
 import signal
-import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import quote
 
 import redis
@@ -21,6 +20,11 @@ from .guarded import GuardedProcess
 READY_WITHIN = 60.0  # seconds; a large append-only file takes its time to load
 CALL_TIMEOUT = 5.0  # seconds
 HOST = "127.0.0.1"
+OPTIONS = {
+    "maxmemory-policy": "noeviction",
+    "hash-max-listpack-value": "512",  # bytes: a text of 100 in an instance takes 272 bytes, not 504
+    "daemonize": "no",
+}
 
 
 class ServerProcess:
@@ -28,7 +32,12 @@ class ServerProcess:
 
     folder: Path
     log_name = "log"
+    title = "the server"
     process: GuardedProcess | None = None
+
+    def client(self) -> redis.Redis:
+        """Return a client of this server, which answers in text. Close it, or use it in a ``with``."""
+        raise NotImplementedError
 
     @property
     def running(self) -> bool:
@@ -51,6 +60,42 @@ class ServerProcess:
             return GuardedProcess(command, keep=keep, output=descriptor, cwd=self.folder, grace=grace)
         finally:
             os.close(descriptor)
+
+    def answers(self) -> bool:
+        """Tell whether it takes calls. One that still loads its data does not."""
+        try:
+            with self.client() as client:
+                return bool(client.ping())
+        except (redis.RedisError, OSError):
+            return False
+
+    def wait(self, within: float = READY_WITHIN) -> None:
+        """Return when the server answers. Raises ServerFailed."""
+        deadline, pause = time.monotonic() + within, 0.005
+        while not self.answers():
+            code = self.process.poll() if self.process is not None else None
+            if code is not None:
+                raise ServerFailed(f"{self.title} ended at once (code {code})", self.last_words())
+            if time.monotonic() > deadline:
+                raise ServerFailed(f"{self.title} did not answer within {within:g} seconds", self.last_words())
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.2)
+
+    def end(self) -> None:
+        """End the process in order, if there is one."""
+        process, self.process = self.process, None
+        if process is not None:
+            process.stop()
+
+
+def _connect(**place: Any) -> redis.Redis:
+    return redis.Redis(
+        **place,
+        decode_responses=True,
+        socket_timeout=CALL_TIMEOUT,
+        socket_connect_timeout=CALL_TIMEOUT,
+        retry=Retry(NoBackoff(), 0),
+    )
 
 
 class Server(ServerProcess):
@@ -81,7 +126,7 @@ class Server(ServerProcess):
             self._place = Socket(self.folder)
             undo.callback(self._place.remove)
             self._launch(within)
-            undo.callback(self._end)
+            undo.callback(self.end)
             self.url = f"unix://{quote(str(self._place.path))}"
             note = self.folder / "url"  # so that other commands of the same installation find the server
             note.write_text(self.url + "\n", encoding="utf-8")
@@ -91,7 +136,7 @@ class Server(ServerProcess):
 
     def revive(self, *, within: float = READY_WITHIN) -> None:
         """Start it again after it ended by itself: same data, same address, and the folder stays ours."""
-        self._end()
+        self.end()
         self._launch(within)
 
     def stop(self) -> None:
@@ -99,20 +144,17 @@ class Server(ServerProcess):
         self._open.close()
         self.url = ""
 
+    def client(self) -> redis.Redis:
+        return _connect(unix_socket_path=str(self._place.path))
+
     def _launch(self, within: float) -> None:
         command = [str(find_program(self.program)), *self._options()]
-        guarded = self.launch(command, keep=[self._lock.descriptor], grace=10, flags=os.O_TRUNC | os.O_APPEND)
+        self.process = self.launch(command, keep=[self._lock.descriptor], grace=10, flags=os.O_TRUNC | os.O_APPEND)
         try:
-            self._wait(guarded, within)
+            self.wait(within)
         except BaseException:
-            guarded.stop()
+            self.end()
             raise
-        self.process = guarded
-
-    def _end(self) -> None:
-        process, self.process = self.process, None
-        if process is not None:
-            process.stop()
 
     def _options(self) -> list[str]:
         options = {
@@ -123,43 +165,17 @@ class Server(ServerProcess):
             "appendonly": "yes" if self.persistent else "no",
             "appendfsync": "everysec",
             "save": "",
-            "maxmemory-policy": "noeviction",
-            "hash-max-listpack-value": "512",  # bytes: a text of 100 in an instance takes 272 bytes, not 504
-            "daemonize": "no",
             "logfile": "",
             "pidfile": "",
+            **OPTIONS,
         }
         return [word for name, value in options.items() for word in (f"--{name}", value)]
-
-    def _wait(self, guarded: GuardedProcess, within: float) -> None:
-        deadline = time.monotonic() + within
-        pause = 0.005
-        while not answers(self._place.path):
-            code = guarded.poll()
-            if code is not None:
-                raise ServerFailed(f"the server ended at once (code {code})", self.last_words())
-            if time.monotonic() > deadline:
-                raise ServerFailed(f"the server did not answer within {within:g} seconds", self.last_words())
-            time.sleep(pause)
-            pause = min(pause * 1.5, 0.2)
 
     def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
-
-
-def answers(path: Path) -> bool:
-    """Tell whether the server behind this socket is ready. One that still loads its data says so, and is not."""
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as channel:
-            channel.settimeout(2)  # seconds
-            channel.connect(str(path))
-            channel.sendall(b"PING\r\n")
-            return channel.recv(64).startswith(b"+PONG")
-    except OSError:
-        return False
 
 
 class Node(ServerProcess):
@@ -181,6 +197,7 @@ class Node(ServerProcess):
         keep: tuple[int, ...] = (),
     ) -> None:
         self.folder = folder
+        self.title = f"the node {HOST}:{port}"
         self.port = port
         self.bus = bus
         self.password = password
@@ -201,16 +218,7 @@ class Node(ServerProcess):
         return f"redis://{f':{self.password}@' if self.password else ''}{self.address}"
 
     def client(self) -> redis.Redis:
-        """Return a client of this node, which answers in text. Close it, or use it in a ``with``."""
-        return redis.Redis(
-            host=HOST,
-            port=self.port,
-            password=self.password or None,
-            decode_responses=True,
-            socket_timeout=CALL_TIMEOUT,
-            socket_connect_timeout=CALL_TIMEOUT,
-            retry=Retry(NoBackoff(), 0),
-        )
+        return _connect(host=HOST, port=self.port, password=self.password or None)
 
     def start(self) -> None:
         """Start the server; ``wait`` returns when it answers."""
@@ -218,24 +226,6 @@ class Node(ServerProcess):
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         command = [str(find_program(self.program)), str(self._write_options())]
         self.process = self.launch(command, keep=self.keep, grace=3)
-
-    def wait(self, within: float = READY_WITHIN) -> None:
-        """Return when the node answers. Raises ServerFailed."""
-        deadline = time.monotonic() + within
-        while not self.answers():
-            if not self.running:
-                raise ServerFailed(f"the node {self.address} ended at once", self.last_words())
-            if time.monotonic() > deadline:
-                raise ServerFailed(f"the node {self.address} did not answer in {within:g} seconds", self.last_words())
-            time.sleep(0.02)
-
-    def answers(self) -> bool:
-        """Tell whether it takes calls. One that still loads its data does not."""
-        try:
-            with self.client() as client:
-                return bool(client.ping())
-        except (redis.RedisError, OSError):
-            return False
 
     def revive(self) -> None:
         """Start it again, and return when it answers."""
@@ -249,9 +239,7 @@ class Node(ServerProcess):
 
     def stop(self) -> None:
         """End it in order. Safe to call twice."""
-        process, self.process = self.process, None
-        if process is not None:
-            process.stop()
+        self.end()
 
     def kill(self) -> None:
         """End it with SIGKILL, as a crash does."""
@@ -269,9 +257,7 @@ class Node(ServerProcess):
             "dir": f'"{self.folder}"',
             "pidfile": f'"{self.folder / "pid"}"',
             "save": '""',
-            "maxmemory-policy": "noeviction",
-            "hash-max-listpack-value": "512",  # bytes: a text of 100 in an instance takes 272 bytes, not 504
-            "daemonize": "no",
+            **OPTIONS,
             "shutdown-timeout": "1",  # seconds: all nodes end together, nobody is left to copy to
         }
         if self.password:
