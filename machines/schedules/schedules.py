@@ -1,7 +1,7 @@
 """Schedules as callers use them: put, read, pause, run, backfill and remove. Callers check permissions."""
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -92,10 +92,11 @@ def describe_run(run: Run, zone: str = "UTC") -> dict[str, Any]:
 
 
 class Schedules:
-    """The schedules of an engine. ``now``: ms in place of the server's clock."""
+    """The schedules of an engine. ``clock``: returns ms in place of the server's clock."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, clock: Callable[[], int] | None = None) -> None:
         self._engine = engine
+        self._clock = clock
         self._store = Store(engine)
 
     # Reading
@@ -144,16 +145,9 @@ class Schedules:
     # Changing
 
     def put(
-        self,
-        document: object,
-        *,
-        author: str = "",
-        source: str = PEOPLE,
-        person: bool = False,
-        groups: Groups = None,
+        self, document: object, *, author: str = "", source: str = PEOPLE, person: bool = False, groups: Groups = None,
         reason: str = "",
-        now: int | None = None,
-    ) -> Row:
+    ) -> Row:  # fmt: skip
         """Make a schedule, or change the one of its name; what is running goes on. A paused one stays paused.
 
         Raises InvalidSchedule with all findings, DeclaredSchedule where another source declares it.
@@ -161,7 +155,7 @@ class Schedules:
         builtin_machines.publish(self._engine, SCHEDULES)
         name = document.get("name") if isinstance(document, Mapping) else None
         before = self._store.find(name) if isinstance(name, str) and documents.NAME.fullmatch(name) else None
-        clock = self._read_time(name, now)
+        clock = self._read_time(name)
         made = clock if before is None else before.made
         schedule = documents.read(document, anchor=made // 1000 if before is None else before.schedule.anchor)
         if before is not None and before.source != source:
@@ -176,7 +170,7 @@ class Schedules:
             with suppress(UnknownSchedule):
                 return self.get(schedule.name)
         self._store.put(order)
-        self._start(order, clock, reason, now)
+        self._start(order, clock, reason)
         return self.get(schedule.name)
 
     def _encrypt(self, schedule: Schedule) -> Schedule:
@@ -191,42 +185,34 @@ class Schedules:
             schedule if what == schedule.what else replace(schedule, what=what, given={**schedule.given, "what": what})
         )
 
-    def pause(self, name: str, *, by: str = "", reason: str = "", now: int | None = None) -> Row:
+    def pause(self, name: str, *, by: str = "", reason: str = "") -> Row:
         """Pause a schedule: nothing is due until it is resumed; what is under way ends. Raises UnknownSchedule."""
         if self.get(name).state != "paused":
-            self._fire(name, "pause", {}, by, reason, now)
+            self._fire(name, "pause", {}, by, reason)
         return self.get(name)
 
-    def resume(self, name: str, *, by: str = "", reason: str = "", now: int | None = None) -> Row:
+    def resume(self, name: str, *, by: str = "", reason: str = "") -> Row:
         """Go on from now: what was planned meanwhile is not made up. Raises UnknownSchedule."""
         row = self.get(name)
         if row.state == "paused":
-            self._fire(name, "resume", _plan(row.schedule, self._read_time(name, now)), by, reason, now)
+            self._fire(name, "resume", _plan(row.schedule, self._read_time(name)), by, reason)
         return self.get(name)
 
-    def run(self, name: str, *, by: str = "", reason: str = "", key: str | None = None, now: int | None = None) -> Row:
+    def run(self, name: str, *, by: str = "", reason: str = "", key: str | None = None) -> Row:
         """Run it once now, whatever its overlap policy, also while it is paused. The same ``key`` again is the same
         run. Raises UnknownSchedule, BadInput where too many runs wait."""
-        at = self._read_time(name, now) // 1000
-        self._ask(name, {"kind": "run", "times": [at], "by": by}, by, reason, key, now)
+        at = self._read_time(name) // 1000
+        self._ask(name, {"kind": "run", "times": [at], "by": by}, by, reason, key)
         return self.get(name)
 
     def backfill(
-        self,
-        name: str,
-        start: int,
-        end: int,
-        *,
-        by: str = "",
-        reason: str = "",
-        key: str | None = None,
-        now: int | None = None,
+        self, name: str, start: int, end: int, *, by: str = "", reason: str = "", key: str | None = None
     ) -> int:
         """Run each occurrence from ``start`` to before ``end``, seconds, in order, also those that have run; return how
         many. Raises UnknownSchedule, BackfillRefused."""
-        schedule, clock = self._store.get(name).schedule, self._read_time(name, now)
+        schedule, clock = self._store.get(name).schedule, self._read_time(name)
         count = len(list_backfill(schedule, start, end, clock))
-        self._ask(name, {"kind": "backfill", "from": start, "to": end, "by": by}, by, reason, key, now)
+        self._ask(name, {"kind": "backfill", "from": start, "to": end, "by": by}, by, reason, key)
         return count
 
     def remove(self, name: str, *, by: str = "", reason: str = "", source: str = PEOPLE) -> None:
@@ -240,38 +226,35 @@ class Schedules:
 
     # Within
 
-    def _start(self, order: Order, clock: int, reason: str, now: int | None) -> None:
+    def _start(self, order: Order, clock: int, reason: str) -> None:
         name, planned = order.schedule.name, _plan(order.schedule, clock)
+        who: dict[str, Any] = {"actor": order.author, "reason": reason, "now": self._now}
         try:
-            self._engine.create(SCHEDULES, name, planned, actor=order.author, reason=reason, now=now)
+            self._engine.create(SCHEDULES, name, planned, **who)
         except errors.InstanceExists:
             with suppress(errors.Refused):  # a paused one is planned when it is resumed
-                self._engine.fire(SCHEDULES, name, "plan", planned, actor=order.author, reason=reason, now=now)
+                self._engine.fire(SCHEDULES, name, "plan", planned, **who)
 
-    def _ask(self, name: str, request: dict[str, Any], by: str, reason: str, key: str | None, now: int | None) -> None:
+    def _ask(self, name: str, request: dict[str, Any], by: str, reason: str, key: str | None) -> None:
         if self.get(name).waiting > MAX_REQUESTS:
             raise errors.BadInput(f"{MAX_REQUESTS} runs of {name!r} wait already: wait for them")
         id = hashlib.sha256(key.encode()).hexdigest()[:16] if key else self._engine.new_id()
-        request = {"id": id, **request}
-        self._fire(name, "ask", {"request": request}, by, reason, now, key=key)
+        self._fire(name, "ask", {"request": {"id": id, **request}}, by, reason, key)
 
     def _fire(
-        self,
-        name: str,
-        event: str,
-        payload: Mapping[str, Any],
-        by: str,
-        reason: str,
-        now: int | None,
-        key: str | None = None,
+        self, name: str, event: str, payload: Mapping[str, Any], by: str, reason: str, key: str | None = None
     ) -> None:
         try:
-            self._engine.fire(SCHEDULES, name, event, payload, actor=by, reason=reason, now=now, key=key)
+            self._engine.fire(SCHEDULES, name, event, payload, actor=by, reason=reason, now=self._now, key=key)
         except errors.LookupFailed:
             raise UnknownSchedule(name) from None
 
-    def _read_time(self, name: object, now: int | None) -> int:
-        return self._store.read_time(str(name)) if now is None else now
+    @property
+    def _now(self) -> int | None:
+        return None if self._clock is None else self._clock()
+
+    def _read_time(self, name: object) -> int:
+        return self._store.read_time(str(name)) if self._clock is None else self._clock()
 
 
 def list_backfill(schedule: Schedule, start: int, end: int, clock: int) -> list[int]:

@@ -26,14 +26,14 @@ class Clock:
 
     def __init__(self, engine: Engine, now: int = NOON) -> None:
         self.engine = engine
-        self.schedules = Schedules(engine)
+        self.schedules = Schedules(engine, lambda: self.now)
         self.now = now
         self.deaths: Iterator[str] = repeat("")
         self.died: Counter[str] = Counter()
 
     def put(self, **given) -> str:
         given = {"name": "nightly", "what": WHAT} | given
-        self.schedules.put(given, now=self.now)
+        self.schedules.put(given)
         return given["name"]
 
     def work(self) -> None:

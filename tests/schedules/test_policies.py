@@ -48,7 +48,7 @@ def test_a_backfill_runs_its_begin_and_not_its_end(clock):
     clock.put(when={"every": "1h"}, catch_up="none")
     clock.now = NOON + 6 * HOUR
     clock.work()
-    count = clock.schedules.backfill("nightly", NOON // 1000 + 3600, NOON // 1000 + 3 * 3600, now=clock.now)
+    count = clock.schedules.backfill("nightly", NOON // 1000 + 3600, NOON // 1000 + 3 * 3600)
     clock.work()
     runs = [run for run in told(clock) if run[2] == "backfill"]
     assert (count, runs) == (2, [("done", 1, "backfill"), ("done", 2, "backfill")])
@@ -82,15 +82,15 @@ def test_queue_holds_what_overlaps_with_an_instance_until_it_is_final(clock):
 
 def test_a_paused_schedule_is_run_by_hand_and_resumes_from_now(clock):
     clock.put(when={"every": "1h"})
-    clock.schedules.pause("nightly", by="ann", now=clock.now)
+    clock.schedules.pause("nightly", by="ann")
     clock.run_until(NOON + 150 * MINUTE)
-    row = clock.schedules.run("nightly", by="ann", key="k", now=clock.now)
-    clock.schedules.run("nightly", by="ann", key="k", now=clock.now)
+    row = clock.schedules.run("nightly", by="ann", key="k")
+    clock.schedules.run("nightly", by="ann", key="k")
     clock.work()
     assert (row.state, row.next, clock.schedules.get("nightly").state) == ("paused", None, "paused")
     assert told(clock) == [("done", 2.5, "run")]
     assert clock.schedules.history("nightly")[0]["by"] == "ann"
-    clock.schedules.resume("nightly", now=clock.now)
+    clock.schedules.resume("nightly")
     clock.run_until(NOON + 3 * HOUR)
     assert told(clock)[1:] == [("done", 3, "due")]
 
@@ -166,6 +166,6 @@ def test_a_removed_schedule_is_gone_and_its_name_is_free(clock):
 def test_runs_that_wait_are_bounded(clock):
     clock.put(when={"every": "1h"})
     for _ in range(51):
-        clock.schedules.run("nightly", now=clock.now)
+        clock.schedules.run("nightly")
     with pytest.raises(BadInput, match="wait already"):
-        clock.schedules.run("nightly", now=clock.now)
+        clock.schedules.run("nightly")

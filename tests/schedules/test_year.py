@@ -42,7 +42,7 @@ def test_each_occurrence_of_a_year_takes_effect_once(clock):
     clock.now = begin
     engine.create("report", "r-1", now=begin)
     for given in (DAILY, TWICE):
-        clock.schedules.put(given, now=begin)
+        clock.schedules.put(given)
     clock.deaths = cycle(["", "", "begin", "", "", "claim", "", "effect", "", "", ""])
     for start, length in OUTAGES:
         clock.run_until(at(start))
@@ -67,7 +67,7 @@ def test_each_occurrence_of_a_year_takes_effect_once(clock):
     assert count_jobs(engine) == done
 
     start, length = OUTAGES[1]
-    count = clock.schedules.backfill("twice", at(start) // 1000, (at(start) + length) // 1000, now=clock.now)
+    count = clock.schedules.backfill("twice", at(start) // 1000, (at(start) + length) // 1000)
     clock.work()
     backfilled = [run["p"] for run in clock.schedules.history("twice") if run["w"] == "backfill"]
     assert (count, backfilled[::-1]) == (6, list_between(twice, at(start), at(start) + length))
