@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
-from machines.alarms.workers import SILENT_AFTER, is_alive
+from machines.alarms.workers import is_alive
 from machines.catalog.queries import count_missing
 from machines.connections import get_pattern
 from machines.duties import DUTIES
@@ -155,7 +155,6 @@ def _render_page(request: HttpRequest, submitted: str = "", form: OrderForm | No
         "workers": workers,
         "missing": count_missing(alive.missing, of=False),
         "in_hand": sum(row.in_hand for row in rows),
-        "silent_after": SILENT_AFTER,
         "may_direct": allows(request.user, "operate"),
         "reason_limit": REASON_LIMIT,
         "kept": list_duties(rows, now),

@@ -1,13 +1,11 @@
 import { throttle } from "../shared/fetcher.js";
 import { connectPage, isResting } from "../live/indicator.js";
 import { isAsShown, putJob, shapeOf } from "./progress.js";
-import { find, isTyped, refresh } from "../shared/regions.js";
+import { refresh } from "../shared/regions.js";
 
 const { jobPage, page } = document.body.dataset;
 const gone = document.querySelector("[data-gone]");
-// Keeps the actions while a reason is being typed. The engine refuses one that is no longer possible.
-const again = throttle(() => refresh(isTyped(find(document, "side")) ? REGIONS : [...REGIONS, "side"], page), 500);
-const REGIONS = ["head", "error", "timeline", "data", "output"];
+const again = throttle(() => refresh(["head", "error", "timeline", "data", "output", "side"], page), 500);
 const OUTPUT = 2000; // ms between two looks at what the handler has said meanwhile
 let known = "";
 

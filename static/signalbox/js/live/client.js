@@ -22,7 +22,6 @@ const handlers = {
 const LOST = new Set(["SB602", "SB603", "SB604"]); // errors that end the subscription of a topic
 
 export class Live {
-  #errors = new Set();
   #up = false; // the last status said that the server reads Redis
 
   constructor({ url, api, fetch, Socket = WebSocket, calm = false } = {}) {
@@ -46,11 +45,6 @@ export class Live {
 
   onstatus(listener) {
     return this.status.on(listener);
-  }
-
-  onerror(listener) {
-    this.#errors.add(listener);
-    return () => this.#errors.delete(listener);
   }
 
   /** Whether the page shows no changes: its tab is hidden, or it is frozen. */
@@ -92,7 +86,6 @@ export class Live {
 
   refused(topic, error) {
     if (topic && LOST.has(error.code)) this.store.drop(topic);
-    for (const listener of this.#errors) listener(error);
   }
 
   #all(type) {

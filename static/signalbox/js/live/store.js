@@ -23,10 +23,6 @@ export class Store {
     return [...this.#topics.keys()];
   }
 
-  has(topic) {
-    return this.#topics.has(topic);
-  }
-
   /** How many changes a frozen page has not shown, since the first value of each topic. */
   get waiting() {
     return this.#waiting;

@@ -1,20 +1,23 @@
-// Keeps the regions that `body[data-follow]` names as the server renders them now. They are reloaded when figures of any machine
-// change, and now and then, since owners, requests and runs are in no live value. A region that is being filled in stays, and so does
-// one with a form that was refused: the server has its text and its mistake in that one answer alone.
+// Keeps the regions that `body[data-follow]` names as the server renders them now. They are reloaded when the live topic of the
+// page changes, else when figures of any machine do, and now and then, since owners, requests and runs are in no live value. A
+// region that is being filled in stays, and so does one with a form that was refused: the server has its text and its mistake in
+// that one answer alone.
 
 import { throttle } from "./fetcher.js";
 import { connectPage, isResting } from "../live/indicator.js";
-import { find, isTyped, refresh } from "./regions.js";
+import { isTyped, refresh } from "./regions.js";
 
 const EVERY = 10_000; // ms
 const BUSY = 3000; // ms, while something is under way
-const { follow, page } = document.body.dataset; // `page`: its address where this one took a form, and leads away when it is read
+const OWN = 1000; // ms, between two changes of the page's own topic
+const { follow, page, topic } = document.body.dataset; // `page`: its address where this one took a form, and leads away when it is read
 const regions = follow.split(" ");
-const again = throttle(() => refresh(regions.filter((name) => !isWritten(find(document, name))), page), BUSY);
+const again = throttle((signal) => refresh(regions, page, signal, isWritten), topic ? OWN : BUSY);
 let known = false;
 
-connectPage().subscribe("overview", () => {
-  if (known) again();
+connectPage().subscribe(topic ?? "overview", ({ revision = "" }) => {
+  const shown = document.querySelector("[data-shown-revision]")?.dataset.shownRevision ?? "";
+  if (known || shown !== String(revision)) again();
   known = true;
 });
 wait();
@@ -28,5 +31,5 @@ function wait() {
 
 /** Whether something is being typed in the region, a menu is open there, or a form there was refused. */
 function isWritten(region) {
-  return region?.querySelector(".more-actions[open], form .error") || isTyped(region);
+  return region.querySelector(".more-actions[open], form .error") || isTyped(region);
 }

@@ -3,13 +3,13 @@
 import { fetchText } from "./fetcher.js";
 import { parseHtml } from "./trusted_document.js";
 
-/** Replaces the regions called `names` by those of the page at `url`. The event "refreshed" follows: the server may have
- *  rendered them before the latest live value, which has to be written into them again. */
-export async function refresh(names, url = location.href, signal = undefined) {
+/** Replaces the regions called `names` by those of the page at `url`; see `swap`. The event "refreshed" follows: the server may
+ *  have rendered them before the latest live value, which has to be written into them again. */
+export async function refresh(names, url = location.href, signal = undefined, stays = isTyped) {
   const fresh = await load(url, signal);
   if (!fresh) return false;
   for (const name of names) {
-    swap(find(document, name), find(fresh, name));
+    swap(find(document, name), find(fresh, name), stays);
   }
   document.dispatchEvent(new Event("refreshed"));
   return true;
@@ -33,7 +33,7 @@ export function find(root, name) {
 
 /** Whether something is being typed in the region. */
 export function isTyped(region) {
-  return [...(region?.querySelectorAll("input, textarea") ?? [])].some((field) => field.value !== field.defaultValue);
+  return [...region.querySelectorAll("input, textarea")].some((field) => field.value !== field.defaultValue);
 }
 
 /** Returns the open sheet (a popover) in `root`, if there is one. */
@@ -41,18 +41,37 @@ export function openSheet(root = document) {
   return CSS.supports("selector(:popover-open)") ? root.querySelector(":popover-open") : null;
 }
 
-/** Replaces a region by another, but not one that holds the focus or an open sheet. The button that opened a sheet keeps it. */
-export function swap(old, fresh) {
+/** Replaces a region by another; of one that holds the focus or `stays`, the regions inside of it. One with an open sheet is left
+ *  alone, and the button that opened a sheet keeps the focus. */
+export function swap(old, fresh, stays = isTyped) {
   if (!old || !fresh || openSheet(old)) return;
   const held = old.contains(document.activeElement) ? document.activeElement : null;
   const sheet = held?.getAttribute("popovertarget");
-  if (held && !sheet) return;
-  const open = new Set([...old.querySelectorAll("details[open] > summary")].map((summary) => summary.textContent.trim()));
+  if ((held && !sheet) || stays(old)) return swapInside(old, fresh, stays);
+  const open = new Set([...old.querySelectorAll("details[open] > summary")].map(nameFold));
   const element = document.importNode(fresh, true);
   for (const summary of element.querySelectorAll("details > summary")) {
-    if (open.has(summary.textContent.trim())) summary.parentElement.open = true;
+    if (open.has(nameFold(summary))) summary.parentElement.open = true;
   }
   old.replaceWith(element);
   const successor = sheet && [...element.querySelectorAll("[popovertarget]")].find((button) => button.getAttribute("popovertarget") === sheet);
   successor?.focus({ preventScroll: true });
+}
+
+function nameFold(summary) {
+  return summary.closest("[data-region]").dataset.region + summary.textContent.trim();
+}
+
+function swapInside(old, fresh, stays) {
+  for (const region of listRegions(old)) {
+    const successor = find(fresh, region.dataset.region);
+    if (successor) swap(region, successor, stays);
+    else if (!region.contains(document.activeElement) && !stays(region)) region.remove();
+  }
+  for (const region of listRegions(fresh)) if (!find(old, region.dataset.region)) old.append(document.importNode(region, true));
+}
+
+// Those that stand in no other region inside of `root`.
+function listRegions(root) {
+  return [...root.querySelectorAll("[data-region]")].filter((region) => region.parentElement.closest("[data-region]") === root);
 }
