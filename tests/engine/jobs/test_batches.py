@@ -154,3 +154,15 @@ def test_a_job_is_a_record_like_any_other_though_its_fields_are_read_late(engine
         _ = replace(job).colour
     with pytest.raises(FrozenInstanceError):
         job.src = "other"
+
+
+def test_ends_of_several_takes_in_one_call_tell_of_their_own_worker_and_time(engine):
+    publish(engine, machine("errand", STATES, context={"n": 0}), *"abcd")
+    for id in "abcd":
+        engine.fire("errand", id, "go", now=NOW)
+    takes = [engine.take("errand", "work", f"w{n}", count=2, now=NOW + n) for n in (1, 2)]
+    jobs = [job for pair in zip(*takes, strict=True) for job in pair]  # of the two takes in turn
+    engine.complete_many([(job, 1) for job in [*jobs[1:3], jobs[0], jobs[3]]], now=NOW + 9)
+    partition = engine.keys.partition("errand")
+    runs = [engine.client.lindex(partition.history(job.instance), -1).rpartition("\t0=")[2] for job in jobs]
+    assert [run.partition("\t")[0] for run in runs] == ['[1,0,8,1,"w1"]', '[2,0,7,1,"w2"]'] * 2

@@ -169,6 +169,13 @@ function compiled_steps.explain(root, flat, event, payload_text, now)
     return ok and reply or nil
 end
 
+-- Takes a step that ends a job.
+local function end_job(step, flat, id, key, payload, job, row, ending)
+    local kept = history_entries.add_job(payloads.encode_for_history(payload), row, ending.now, job)
+    return step(flat, id, key, payload, kept, '', '', ending.now, ending.clock or pulse.read_clock(), ending.traced,
+        ending.short, job, ending.batch)
+end
+
 -- The same for the end of a job that the instance waits for: `event` is done.invoke.<id> or error.invoke.<id>, `ending` as
 -- in `completion.end_invoke`. A step that ends a job of a flat machine leaves the state that requested it; whether one of a chart
 -- does after an error, the interpreter finds out.
@@ -176,10 +183,7 @@ function compiled_steps.complete(root, id, key, flat, event, payload, job, row, 
     local step, program = find_step(root, flat, event, false, 'compile')
     if not step or not program.flat and string.sub(event, 1, 5) ~= 'done.' then return nil end
     work_budget.start()
-    local ok, kept = pcall(history_entries.add_job, payloads.encode_for_history(payload), row, ending.now, job)
-    if not ok then return finish(false) end
-    return finish(try(step, flat, id, key, payload, kept, '', '', ending.now, ending.clock or pulse.read_clock(),
-        ending.traced, ending.short, job, ending.batch))
+    return finish(try(end_job, step, flat, id, key, payload, job, row, ending))
 end
 
 -- The same for a timer of an instance: answers nil where the interpreter has to look, also for a timer that is not due.

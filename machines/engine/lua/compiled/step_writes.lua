@@ -22,7 +22,7 @@ local WHOLE_TEXTS = { _entered = true, _created = true }
 -- Answers the jobs that the instance waits for after the step but for new ones, and those to withdraw; nil where it does not
 -- wait for the one that ends.
 local function leave_jobs(step, awaited, ending)
-    if ending then awaited = step_jobs.remove(awaited, ending) end
+    if ending then awaited = awaited == ending and '' or step_jobs.remove(awaited, ending) end
     if not awaited or awaited == '' then return awaited end
     return step_jobs.leave(step, awaited, ending)
 end
@@ -84,11 +84,11 @@ local function write_text(change)
     return { change.field.plain and '"\\"" .. ' .. change.after .. ' .. "\\""' or 'quote(' .. change.after .. ')' }
 end
 
--- Writes the test of numbers that others may have written: digits, or what else a number has.
+-- Writes the test of numbers that others may have written, where the answer has them: digits, or what else a number has.
 local function write_number_test(writer, codes)
     if not codes[1] then return end
     local all = concat(codes, ' .. ')
-    line(writer, format('if not find(%s, "^%%d+$") and find(%s, "[^%%d.eE+-]") then return nil end', all, all))
+    line(writer, format('if not short and not find(%s, "^%%d+$") and find(%s, "[^%%d.eE+-]") then return nil end', all, all))
 end
 
 -- Writes the changed data as the history holds it.

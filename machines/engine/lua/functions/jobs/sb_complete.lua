@@ -24,21 +24,29 @@ local pcall_redis, match, byte = redis.pcall, string.match, string.byte
 local held, held_plain = { place = 'leased' }, { place = 'leased' }
 
 -- Reads what a completion needs of a job that the token holds; nil and why when it does not. A token begins with the attempt.
-local function read_held(root, job, token, batch)
-    if batch and batch.ended[job] then return nil, 'gone' end
+-- Plain jobs of one token were taken at once, by one worker: both are read with the first of them.
+local function read_held(root, job, token, call)
+    if call.batch and call.batch.ended[job] then return nil, 'gone' end
     local key, is_plain = keys.job(root, job), byte(token, -1) == jobs.PLAIN
-    local row, found = held
-    if is_plain then
-        row, found = held_plain, pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'taken', 'created', 'worker')
+    local row, is_known = is_plain and held_plain or held, is_plain and token == call.token
+    local found
+    if is_known then
+        found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'created')
+    elseif is_plain then
+        found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'created', 'taken', 'worker')
     else
-        found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'taken', 'created', 'worker',
+        found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'created', 'taken', 'worker',
             'unique', 'group', 'batch', 'started')
     end
     if found.err or found[2] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
+    row.key, row.queue, row.instance, row.invoke, row.created = key, found[1], found[3], found[4] or nil, found[5]
+    if is_known then return row end
     if row.token ~= token then row.token, row.attempt = token, match(token, '^%d+') end
-    row.key, row.queue, row.instance, row.invoke = key, found[1], found[3], found[4] or nil
-    row.taken, row.created, row.worker = found[5], found[6], found[7]
-    if is_plain then return row end
+    row.taken, row.worker = found[6], found[7]
+    if is_plain then
+        call.token = token
+        return row
+    end
     row.unique, row.group, row.batch, row.started = found[8] or nil, found[9] or nil, found[10] or nil, found[11]
     return row
 end
@@ -51,11 +59,14 @@ local function delete_job(root, job, row, ms, batch)
 end
 
 local function complete_job(root, job, token, text, call)
-    local row, lost = read_held(root, job, token, call.batch)
+    local row, lost = read_held(root, job, token, call)
     if not row then return { replies.LOST, lost } end
-    local result, why = payloads.parse_result(text)
-    if why then return { replies.BAD_PAYLOAD, why, '' } end
-    local payload = result == nil and NO_RESULT or { result = result }
+    local payload = NO_RESULT
+    if text ~= '' then
+        local result, why = payloads.parse_result(text)
+        if why then return { replies.BAD_PAYLOAD, why, '' } end
+        payload = { result = result }
+    end
     local reply = completion.end_invoke(root, job, row, 'done.invoke.', payload, call)
     if reply[1] ~= replies.OK then return reply end
     if row.taken ~= call.taken then -- mostly that of the job before: they were taken together
@@ -92,7 +103,7 @@ return function(KEYS, ARGV)
     local now, clock = arguments.need_now(ARGV[1])
     local short = ARGV[2] == 'short' or ARGV[2] == 'slice'
     local batch = count > 1 and batches.open(root, json.number(now), short) or nil
-    local call = { now = now, clock = clock, batch = batch, short = short, taken = nil, ms = 0, done = {} }
+    local call = { now = now, clock = clock, batch = batch, short = short, token = nil, taken = nil, ms = 0, done = {} }
     local reply, ended, traced = { replies.OK }, false, read_traces(ARGV[2])
     local is_over = (traced or ARGV[2] == 'slice') and time_limit.start(SLICES)
     for i = 1, count do
