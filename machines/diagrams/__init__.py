@@ -26,7 +26,7 @@ text or an attribute's value, never markup. Ids carry no prefix: one diagram of 
           <title>event, guard and actions in full</title>
           <path class="line"/> <path class="head"/>
           <g class="label">
-            <circle class="sign"/>                                   <- the clock of a timer
+            <path class="sign"/>                                     <- the clock of a timer
             <text class="event">entitle<tspan class="flow" dx="8"></tspan></text>   <- PAINT .flow: the flow number
             <text class="guard">[…]</text> <text class="action">/ …</text>
           </g>

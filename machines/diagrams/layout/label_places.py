@@ -121,13 +121,12 @@ class _Neighbours:
 
     def __init__(self, boxes: Mapping[str, Box], curves: Mapping[str, Curve], around: Collection[str]) -> None:
         around = frozenset(around)
-        self._nodes: _Map[tuple[str, Bounds, bool]] = defaultdict(list)
-        self._labels: _Map[tuple[str, Bounds]] = defaultdict(list)
+        self._boxes: _Map[tuple[str, Bounds, bool, int]] = defaultdict(list)
         self._points: _Map[tuple[str, float, float]] = defaultdict(list)
         for id, box in boxes.items():
             bounds, is_around = _bounds(box), id in around
             for cell in _border_cells(bounds) if is_around else _cells(bounds):
-                self._nodes[cell].append((id, bounds, is_around))
+                self._boxes[cell].append((id, bounds, is_around, ON_NODE))
         self.traces = {id: trace(curve) for id, curve in curves.items()}
         for id, points in self.traces.items():
             for x, y in points:
@@ -136,7 +135,7 @@ class _Neighbours:
     def add_label(self, id: str, box: Box) -> None:
         bounds = _bounds(box)
         for cell in _cells(bounds):
-            self._labels[cell].append((id, bounds))
+            self._boxes[cell].append((id, bounds, False, ON_LABEL))
 
     def is_far(self, id: str, box: Box) -> bool:
         """Return whether the label stands away from its own line."""
@@ -149,33 +148,22 @@ class _Neighbours:
         """Return the cost of a place. Counting ends above ``least``: such a cost may be too low."""
         bounds = _bounds(box)
         cells = _cells(bounds)
-        cost = ON_NODE * self._count_nodes(bounds, cells)
-        if cost <= least:
-            cost += ON_LABEL * self._count_labels(id, bounds, cells)
+        cost = self._add_covered(id, bounds, cells)
         if cost <= least:
             cost += ON_LINE * len(self.lines_in(id, bounds))
         return cost
 
-    def _count_nodes(self, bounds: Bounds, cells: Sequence[tuple[int, int]]) -> int:
-        """Count the nodes that a label covers, and those drawn around others whose border it covers."""
+    def _add_covered(self, id: str, bounds: Bounds, cells: Sequence[tuple[int, int]]) -> int:
+        """Add up the costs of what a label covers: nodes, of those around others the border alone, and labels."""
         left, right, top, bottom = bounds
-        found = set()
+        found = {}
         for cell in cells:
-            for other, (west, east, north, south), is_around in self._nodes.get(cell, ()):
-                if left < east and west < right and top < south and north < bottom:
+            for other, (west, east, north, south), is_around, cost in self._boxes.get(cell, ()):
+                if left < east and west < right and top < south and north < bottom and other != id:
                     within = west <= left and right <= east and north <= top and bottom <= south
                     if not (is_around and within):
-                        found.add(other)
-        return len(found)
-
-    def _count_labels(self, id: str, bounds: Bounds, cells: Sequence[tuple[int, int]]) -> int:
-        left, right, top, bottom = bounds
-        found = set()
-        for cell in cells:
-            for other, (west, east, north, south) in self._labels.get(cell, ()):
-                if left < east and west < right and top < south and north < bottom:
-                    found.add(other)
-        return len(found - {id})
+                        found[other] = cost
+        return sum(found.values())
 
     def lines_in(self, id: str, bounds: Bounds) -> set[str]:
         """Return the other lines that run through a label."""

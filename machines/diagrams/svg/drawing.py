@@ -28,7 +28,7 @@ from .nodes import (
     draw_transition,
 )
 
-DRAWING = 8
+DRAWING = 9
 """Number of the way diagrams are drawn; kept with each cached SVG, so that a new way redraws the old ones."""
 
 FOLDED_FUEL = FUEL // 4  # a drawing that a person waits for

@@ -16,7 +16,15 @@ _IN_ATTRIBUTE = re.compile('[&<>"\t\n\r]')
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _ATTRIBUTE_ENTITIES = _ENTITIES | str.maketrans({'"': "&quot;", "\t": "&#09;", "\n": "&#10;", "\r": "&#13;"})
 OUTLINED = {"fill": "none", "stroke": "currentColor"}
-CLOCK = 4.5  # radius
+_RING = "a2.3,2.3 0 1,0 4.6,0a2.3,2.3 0 1,0 -4.6,0"
+_DIAMOND = "m.5,0l5,-4.5l5,4.5l-5,4.5Z"
+SIGNS = {
+    "clock": ("sign", "m.5,0a4.5,4.5 0 1,0 9,0a4.5,4.5 0 1,0 -9,0m4.5,-2.8v2.8l2.1,1.2"),
+    "child": ("sign", f"m.5,0{_RING}m4.6,0h1.8{_RING}"),  # UML's sign of a machine in a state
+    "condition": ("sign guarded", _DIAMOND),  # UML's choice: the line is taken when its guard is true
+    "else": ("sign guarded", f"{_DIAMOND}m1.5,0h7"),  # when the guards before it are false
+}
+"""Class and outline of each sign, from the middle of its left edge on."""
 
 
 class Element:
@@ -107,42 +115,7 @@ def serialize(root: Element) -> str:
 
 
 def draw_sign(parent: Element, sign: str, x: float, y: float) -> float:
-    """Draw a sign. ``x`` is the sign's left edge, ``y`` its middle. Returns how far what follows stands back; no sign,
-    no room."""
-    if not sign:
-        return 0.0
-    SIGNS[sign](parent, x, y)
+    """Draw a sign. ``x`` is its left edge, ``y`` its middle. Returns how far what follows stands back."""
+    kind, outline = SIGNS[sign]
+    element(parent, "path", class_=kind, d=f"M{x:.1f},{y:.1f}{outline}", **OUTLINED)
     return labels.MARK_ROOM
-
-
-def _clock(parent: Element, x: float, y: float) -> None:
-    middle = x + CLOCK + 0.5
-    element(parent, "circle", class_="sign", cx=middle, cy=y, r=CLOCK, **OUTLINED)
-    element(
-        parent,
-        "path",
-        class_="sign",
-        d=f"M{middle:.1f},{y - 2.8:.1f}V{y:.1f}L{middle + 2.1:.1f},{y + 1.2:.1f}",
-        **OUTLINED,
-    )
-
-
-def _child(parent: Element, x: float, y: float) -> None:
-    """Draw UML's sign of a machine in a state: two rings on one line."""
-    for ring in (x + 2.8, x + 9.2):
-        element(parent, "circle", class_="sign", cx=ring, cy=y, r=2.3, **OUTLINED)
-    element(parent, "path", class_="sign", d=f"M{x + 5.1:.1f},{y:.1f}H{x + 6.9:.1f}", **OUTLINED)
-
-
-def _condition(parent: Element, x: float, y: float) -> None:
-    """Draw UML's diamond of a choice: the line is taken when its guard is true."""
-    element(parent, "path", class_="sign guarded", d=f"M{x + 0.5:.1f},{y:.1f}l5,-4.5l5,4.5l-5,4.5Z", **OUTLINED)
-
-
-def _else(parent: Element, x: float, y: float) -> None:
-    """Draw the diamond, crossed out: the line is taken when the guards before it are false."""
-    _condition(parent, x, y)
-    element(parent, "path", class_="sign guarded", d=f"M{x + 2:.1f},{y:.1f}h7", **OUTLINED)
-
-
-SIGNS = {"clock": _clock, "child": _child, "condition": _condition, "else": _else}

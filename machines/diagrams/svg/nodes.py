@@ -117,7 +117,7 @@ def draw_queue(parent: Element, queue: str, box: Box) -> None:
     _count(group, box.right - labels.QUEUE_END, box.y + 4)
 
 
-def _plate(group: Element, box: Box, kind: str, inset: float, shift: float = 0.0) -> None:
+def _plate(group: Element, box: Box, kind: str, inset: float, shift: float = 0.0, **attributes: str) -> None:
     element(
         group,
         "rect",
@@ -128,6 +128,7 @@ def _plate(group: Element, box: Box, kind: str, inset: float, shift: float = 0.0
         height=box.height - 2 * inset,
         rx=max(ROUND - inset, 2.0),
         **OUTLINED,
+        **attributes,
     )
 
 
@@ -164,18 +165,7 @@ def draw_cluster(parent: Element, state: StateOutline, box: Box, tree: Tree) -> 
     dashed = {"stroke_dasharray": "6 4"} if tree.is_region(state) else {}
     names, details = state_name(state), tree.details(state)
     height = labels.heading_size(names, details)[1]
-    element(
-        group,
-        "rect",
-        class_="plate",
-        x=box.left,
-        y=box.top,
-        width=box.width,
-        height=box.height,
-        rx=ROUND,
-        **OUTLINED,
-        **dashed,
-    )
+    _plate(group, box, "plate", 0.0, **dashed)
     element(group, "path", class_="heading", d=_heading(box, height), fill="none")
     element(group, "path", class_="rule", d=f"M{box.left:.1f},{box.top + height:.1f}H{box.right:.1f}", **OUTLINED)
     top = box.top + labels.HEADING_PAD
