@@ -237,17 +237,15 @@ def name_topic(kind: str, page: Page[Any], machines: Iterable[str]) -> str:
 
 
 NEWEST = 3  # versions without instances that the switch lists beside those with instances
-MAX_COUNTED = 5_000  # instances of one version that are compared where no counter has them
 
 
 @dataclass(frozen=True, slots=True)
 class VersionCount:
-    """Holds one version. ``partial``: the number is a lower bound."""
+    """Holds one version."""
 
     version: int
     instances: int
     current: bool = False
-    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,10 +266,6 @@ class VersionCounts:
         return sum(row.instances for row in self.others)
 
     @property
-    def partial(self) -> bool:
-        return any(row.partial for row in self.others)
-
-    @property
     def several(self) -> bool:
         return len(self.rows) > 1
 
@@ -283,10 +277,7 @@ class VersionCounts:
 
 def count_versions(engine: RedactedEngine, machine: str, live: Live) -> VersionCounts:
     """Count the instances of each version. Raise UnknownMachine."""
-    if live.versions is None:  # a worker counts those of the release before
-        return _look(engine, machine, live)
-    counted = {int(number): count for number, count in live.versions.items()}
-    return arrange(live, sorted({*engine.versions(machine), *counted}, reverse=True), counted)
+    return _arrange(live, engine.versions(machine))
 
 
 def describe_versions(engine: RedactedEngine, machine: str) -> dict[str, Live | VersionCounts | None]:
@@ -299,24 +290,15 @@ def describe_versions(engine: RedactedEngine, machine: str) -> dict[str, Live | 
 
 
 def count_known(live: Live) -> VersionCounts:
-    """Count the instances of the versions that have any, without asking for more; none while they are not counted."""
-    counted = {int(number): count for number, count in (live.versions or {}).items()}
-    return arrange(live, sorted({live.version, *counted}, reverse=True), counted)
+    """Count the instances of the versions that have any, without asking for more."""
+    return _arrange(live, [live.version])
 
 
-def _look(engine: RedactedEngine, machine: str, live: Live) -> VersionCounts:
-    """Count by looking at some instances of each version."""
-    numbers = sorted(engine.versions(machine), reverse=True)
-    if len(numbers) == 1 or not live.total:
-        return arrange(live, numbers, dict.fromkeys(numbers[:1], live.total))
-    tallies = {number: engine.tally(machine, version=number, most=MAX_COUNTED) for number in numbers}
-    partial = [number for number, tally in tallies.items() if not tally.complete]
-    return arrange(live, numbers, {number: tally.total for number, tally in tallies.items()}, partial)
-
-
-def arrange(live: Live, numbers: Iterable[int], found: Mapping[int, int], partial: Iterable[int] = ()) -> VersionCounts:
-    rows = (VersionCount(n, found.get(n, 0), n == live.version, n in partial) for n in numbers)
-    return VersionCounts(live.version, tuple(rows))
+def _arrange(live: Live, numbers: Iterable[int]) -> VersionCounts:
+    """Arrange these versions, and those that have instances."""
+    found = {int(number): count for number, count in live.versions.items()}
+    every = sorted({*numbers, *found}, reverse=True)
+    return VersionCounts(live.version, tuple(VersionCount(n, found.get(n, 0), n == live.version) for n in every))
 
 
 @dataclass(frozen=True, slots=True)

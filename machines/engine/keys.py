@@ -211,9 +211,6 @@ class Partition:
         "hash: ``<version>:<name>`` -> counter: instances, created, refused, dead, failed; ``mode``: whether "
         "``instances`` is exact",
     )
-    counted = Key(
-        ":versions:counted", "hash: instance -> version, while instances from before the counters are counted"
-    )
     filling = Key(":filling", "string with PX: ``<done>/<all>``, the progress of filling the indexes of the machine")
     wrong = Key(":wrong", "hash: instance -> JSON of its current failures: dead jobs, failing timers")
     staged = Key(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from .permits import Permit
 
 Item = TypeVar("Item")
-Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,40 +31,6 @@ class InStates:
     def state(self) -> str:
         """Return the configuration as one line of text."""
         return ", ".join(self.configuration)
-
-
-def with_quick_init(record: type[Record]) -> type[Record]:
-    """Give a frozen dataclass with slots an ``__init__`` that takes a quarter of the time, for records that are made in
-    large numbers.
-
-    The one that ``dataclass`` writes calls ``object.__setattr__`` for each field. This one makes the record a
-    "being built" of the same slots, which is not frozen, fills it, and makes it the record again.
-    """
-    slots = [each.name for each in fields(record)]  # type: ignore[arg-type]
-    building = type(f"{record.__name__}BeingBuilt", record.__bases__, {"__slots__": tuple(slots)})
-    known: dict[str, Any] = {"_record": record, "_building": building, "_set": object.__setattr__, "_missing": MISSING}
-    given, body = ["self"], ["_set(self, '__class__', _building)"]
-    for each in fields(record):  # type: ignore[arg-type]
-        name = value = each.name
-        if each.kw_only and "*" not in given:
-            given.append("*")
-        if each.default is not MISSING:
-            known[f"_default_{name}"] = each.default
-            name += f"=_default_{name}"
-        elif each.default_factory is not MISSING:
-            known[f"_make_{name}"] = each.default_factory
-            value = f"_make_{name}() if {name} is _missing else {name}"
-            name += "=_missing"
-        given.append(name)
-        body.append(f"self.{each.name} = {value}")
-    body.append("self.__class__ = _record")
-    # Written from the names of fields, as ``dataclass`` itself does.
-    exec(f"def __init__({', '.join(given)}):\n " + "\n ".join(body), known)  # noqa: S102
-    quick = known["__init__"]
-    quick.__qualname__, quick.__module__ = f"{record.__qualname__}.__init__", record.__module__
-    quick.__annotations__ = record.__init__.__annotations__
-    record.__init__ = quick  # type: ignore[method-assign]
-    return record
 
 
 class PartialList(list[Item]):
@@ -98,8 +63,7 @@ class PublishedMachine:
 NOT_REPLICATED = "written, not replicated"
 
 
-@with_quick_init
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: it is made in large numbers, and that takes half the time
 class Outcome:
     """What a call did: the transitions it took, in order. ``replayed``: an idempotency key returned the first outcome
     again.
@@ -136,8 +100,7 @@ class Timer:
     target: str = ""
 
 
-@with_quick_init
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: it is made in large numbers, and that takes half the time
 class Instance(InStates):
     """One instance at one moment. ``revision`` counts its steps: ``expect`` takes it. ``version`` is the version of the
     machine that it runs.
@@ -316,9 +279,9 @@ class Live(PlainRecord):
     or passed it and are not suspended; ``unchecked``: for states where very many did, how many of these may be
     suspended after all; ``breached_since``: ms at which the first of them entered the state; ``refused``: for each
     event, how often ``fire`` was refused, under "" the events that no transition names; ``late``: overdue timers whose
-    step failed and is tried again every minute; ``versions``: instances of each version that has any, None while they
-    are not counted; ``compile_failures``: steps that the interpreter takes because they could not be compiled, since
-    the server loaded the library; ``missing``: roots of partitions that did not answer, whose figures are not included.
+    step failed and is tried again every minute; ``versions``: instances of each version that has any;
+    ``compile_failures``: steps that the interpreter takes because they could not be compiled, since the server loaded
+    the library; ``missing``: roots of partitions that did not answer, whose figures are not included.
     """
 
     machine: str
@@ -338,13 +301,12 @@ class Live(PlainRecord):
     breached_since: dict[str, int] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
     late: int = 0
-    versions: dict[str, int] | None = None
+    versions: dict[str, int] = field(default_factory=dict)
     compile_failures: int = 0
     missing: tuple[str, ...] = ()
 
 
-@with_quick_init
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: it is made in large numbers, and that takes half the time
 class Fire:
     """One call for ``Engine.fire_many``; the fields are the arguments of ``Engine.fire``."""
 

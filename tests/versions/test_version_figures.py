@@ -1,7 +1,5 @@
 """Instances, refusals, dead jobs, flow and time in state of each version."""
 
-import random
-
 import pytest
 
 from machines.engine import Engine, Refused
@@ -40,7 +38,7 @@ def test_instances_are_counted_by_what_makes_and_removes_them(engine):
     assert engine.live("door").versions == {"1": 4, "2": 2}
     assert engine.survey().lives["door"].versions == {"1": 4, "2": 2}
     one, two = engine.version_figures("door")
-    assert (one.created, two.created, one.role, two.role, one.exact) == (5, 3, "", "current", True)
+    assert (one.created, two.created, one.role, two.role) == (5, 3, "", "current")
 
 
 def test_refusals_dead_jobs_and_flow_belong_to_the_version_of_the_instance(engine):
@@ -84,56 +82,6 @@ def test_time_in_state_is_of_the_residents(engine):
     shut = one.times["Shut"]
     assert (shut.sampled, shut.exact) == (3, False)
     assert 240_000 <= shut.median < 360_000
-
-
-def forget_counters(engine, name="door"):
-    """Leave the data as an earlier release does, without counters."""
-    for n in range(engine.count_partitions(name)):
-        engine.client.delete(engine.keys.partition(name, n).versions)
-
-
-def test_instances_from_before_the_counters_are_counted(engine):
-    engine.publish(ONE)
-    for n in range(40):
-        engine.create("door", f"a{n}", now=NOW)
-    forget_counters(engine)
-    assert instances(engine) == {1: 40}, "there is one version only"
-    forget_counters(engine)
-    engine.create("door", "x", now=NOW)
-    engine.publish(TWO)
-    assert instances(engine) == {1: 41, 2: 0}, "the publication knows how many there were"
-    for n in range(30):
-        engine.create("door", f"b{n}", now=NOW)
-    forget_counters(engine)
-    assert engine.live("door").versions is None
-    assert engine.unsettled_machines() == ["door"]
-    assert engine.count_versions("door") == 71
-    assert instances(engine) == walk(engine) == {1: 41, 2: 30}
-    assert engine.unsettled_machines() == []
-
-
-def test_what_comes_and_goes_while_they_are_counted_is_counted_once(engine):
-    random.seed(7)
-    engine.publish(ONE)
-    for n in range(60):
-        engine.create("door", f"a{n}", now=NOW)
-    engine.publish(TWO)
-    forget_counters(engine)
-    root = engine.keys.partition("door").root
-
-    def count(*ids):
-        engine.client.fcall("sb_version_count", 1, root, "count", *ids)
-
-    count(*(f"a{n}" for n in range(20)))
-    for n in range(0, 40, 3):  # counted ones and others
-        engine.delete("door", f"a{n}")
-    for n in range(10):
-        engine.create("door", f"b{n}", now=NOW)
-        count(f"b{n}")
-    engine.fire("door", "a59", "open", now=NOW)
-    engine.count_versions("door")
-    assert instances(engine) == walk(engine)
-    assert not engine.client.exists(engine.keys.partition("door").counted)
 
 
 def test_retention_takes_them_off(engine):

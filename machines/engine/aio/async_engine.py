@@ -1207,8 +1207,8 @@ class AsyncEngine(AsyncCalls):
         return await self._call(Engine.align_versions, machine)
 
     async def unsettled_machines(self, among: Collection[str] | None = None) -> list[str]:
-        """List the machines, or those ``among`` some, of which a partition follows the first one no longer, or has
-        instances that its counters of versions lack. Two round trips, however many machines there are."""
+        """List the machines, or those ``among`` some, of which a partition follows the first one no longer. Two
+        round trips, however many machines there are."""
         return await self._call(Engine.unsettled_machines, among)
 
     async def pin(self, machine: str, version: int | None, **options: Unpack[PolicyOptions]) -> VersionPin | None:
@@ -1243,11 +1243,6 @@ class AsyncEngine(AsyncCalls):
         whose time in the state is read; 0 for no times. The attribute ``missing`` of the result lists the roots of
         partitions that did not answer, whose figures are not in it."""
         return await self._call(Engine.version_figures, machine, sample=sample)
-
-    async def count_versions(self, machine: str) -> int:
-        """Count the instances of each version that are older than the counters; return how many were counted. Workers
-        call this by themselves."""
-        return await self._call(Engine.count_versions, machine)
 
     async def simulate(
         self,

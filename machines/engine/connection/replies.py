@@ -387,7 +387,7 @@ def name_versions(steps: Iterable[Step], version: int) -> list[Step]:
 
 
 NUMBERS = ("total", "timers", "overdue", "mail", "compile_failures", "late")
-COUNTERS = ("counts", "flow", "breaches", "unchecked", "refused")
+COUNTERS = ("counts", "flow", "breaches", "unchecked", "refused", "versions")
 """Figures of ``Live`` that add up over partitions: numbers, and numbers by name."""
 
 
@@ -399,9 +399,8 @@ def build_live(machine: str, seen: Mapping[str, Any]) -> Live:
     """Build the figures of a partition from the object that ``sb_live`` encodes."""
     figures: dict[str, Any] = {name: int(seen.get(name, 0)) for name in NUMBERS}
     figures |= {name: seen[name] for name in ("counts", "oldest", "flow", "queues", "breaches", "refused")}
-    figures |= {name: dict(seen.get(name) or {}) for name in ("unchecked", "breached_since")}
-    versions = None if seen.get("versions") is None else dict(seen["versions"] or {})
-    return Live(machine=machine, version=int(seen["version"]), now=int(seen["now"]), versions=versions, **figures)
+    figures |= {name: dict(seen.get(name) or {}) for name in ("unchecked", "breached_since", "versions")}
+    return Live(machine=machine, version=int(seen["version"]), now=int(seen["now"]), **figures)
 
 
 def _earliest(first: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
@@ -421,7 +420,6 @@ def merge_live(parts: Sequence[Live]) -> Live:
             queues={q: _sum(first.queues.get(q, {}), part.queues.get(q, {})) for q in first.queues | part.queues},
             now=max(first.now, part.now),
             breached_since=_earliest(first.breached_since, part.breached_since),
-            versions=None if first.versions is None or part.versions is None else _sum(first.versions, part.versions),
             **added,
         )
     return first

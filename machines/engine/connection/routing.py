@@ -6,7 +6,7 @@ certain.
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import redis
 from redis import exceptions
@@ -26,41 +26,9 @@ KEYLESS = frozenset(["TIME", "PING", "INFO", "FUNCTION", "SCRIPT", "CONFIG", "AC
 _making = threading.Lock()
 
 
-class Router(Protocol):
-    """Sends commands on one client. Shared by all its users, and safe to share between threads. ``spread``: keys lie on
-    several servers; ``callbacks``: redis-py's conversion of answers, by command."""
-
-    spread: bool
-
-    @property
-    def callbacks(self) -> Mapping[str, Any]: ...
-
-    def exchange(self, key: str, words: Command) -> Any:
-        """Send one command and return its answer as it came. Raises one of ``FAILURES``."""
-
-    def send(self, commands: Sequence[tuple[str, Command]], last: Command | None = None) -> tuple[list[Any], list[Any]]:
-        """Send commands, each with the key that routes it. Return, in order, the answer of each as it came, or its
-        error; and for each the answer to ``last``, a command that follows on the same connection."""
-
-    def stream(self, portions: Iterable[Sequence[tuple[str, Command]]]) -> Iterator[Any]:
-        """Send portions of commands as ``send`` does, and yield the answers in order. One server gets the first portion
-        before the next is made, and its answers are yielded as they arrive."""
-
-    def send_everywhere(self, words: Command) -> list[Any]:
-        """Return the answer, or the error, of each server that takes writes."""
-
-    def list_nodes(self) -> list[redis.Redis]:
-        """Return a client for each server that takes writes."""
-
-    def name_node(self, key: str) -> str:
-        """Return the node of a cluster that holds a key, ``host:port``; "" on a single server."""
-
-    def group(self, keys: Sequence[str]) -> list[list[str]]:
-        """Group keys by the server that holds them."""
-
-
 class ServerRouter:
-    """Sends commands to one server, or to the master that Sentinels name."""
+    """Sends commands to one server, or to the master that Sentinels name. All users of a client, and their threads,
+    share its router. ``spread``: keys lie on several servers."""
 
     spread = False
 
@@ -73,11 +41,14 @@ class ServerRouter:
         return self._client.response_callbacks if self._client.connection is None else {}
 
     def exchange(self, key: str, words: Command) -> Any:
+        """Send one command and return its answer as it came. Raises one of ``FAILURES``."""
         if self._client.connection is not None:
             return self._client.execute_command(*words)  # type: ignore[no-untyped-call]
         return get_cache(self._client.connection_pool).exchange(words)
 
     def send(self, commands: Sequence[tuple[str, Command]], last: Command | None = None) -> tuple[list[Any], list[Any]]:
+        """Send commands, each with the key that routes it. Return, in order, the answer of each as it came, or its
+        error; and for each the answer to ``last``, a command that follows on the same connection."""
         sent = [words for _, words in commands] + ([] if last is None else [last])
         if self._client.connection is not None:
             answers = self._send_alone(sent)
@@ -88,6 +59,8 @@ class ServerRouter:
         return answers[:-1], answers[-1:] * len(commands)
 
     def stream(self, portions: Iterable[Sequence[tuple[str, Command]]]) -> Iterator[Any]:
+        """Send portions of commands as ``send`` does, and yield the answers in order. One server gets the first portion
+        before the next is made, and its answers are yielded as they arrive."""
         made = ([words for _, words in commands] for commands in portions)
         if self._client.connection is not None:
             return iter(self._send_alone([words for commands in made for words in commands]))
@@ -104,16 +77,23 @@ class ServerRouter:
         return answers
 
     def send_everywhere(self, words: Command) -> list[Any]:
+        """Return the answer, or the error, of each server that takes writes."""
         return self.send([("", words)])[0]
 
     def list_nodes(self) -> list[redis.Redis]:
+        """Return a client for each server that takes writes."""
         return [self._client]
 
     def name_node(self, key: str) -> str:
+        """Return the node of a cluster that holds a key, ``host:port``; "" on a single server."""
         return ""
 
     def group(self, keys: Sequence[str]) -> list[list[str]]:
+        """Group keys by the server that holds them."""
         return [list(keys)] if keys else []
+
+
+Router = ServerRouter | ClusterRouter
 
 
 def get_router(client: Client) -> Router:

@@ -417,26 +417,21 @@ class Catalog:
             return self._last_policies.get(machine)
 
     def unsettled_machines(self, among: Collection[str] | None = None) -> list[str]:
-        """List the machines of which a partition has another policy than the first, or counters of versions that are
-        not exact. Two round trips; a partition that does not answer is left out."""
+        """List the machines of which a partition has another policy than the first. Two round trips; a partition that
+        does not answer is left out."""
         roots = {
             name: [self._keys.partition(name, n) for n in range(count)]
             for name, count in sorted(self.count_partitions().items())
             if among is None or name in among
         }
         every = [partition for each in roots.values() for partition in each]
-        asked = [(p.meta, ("HMGET", p.meta, *POLICY_FIELDS)) for p in every]
-        answers = self._caller.commands_available(
-            [*asked, *((p.versions, ("HGET", p.versions, "mode")) for p in every)]
-        )
-        policies = dict(zip(every, answers[: len(every)], strict=True))
-        modes = dict(zip(every, answers[len(every) :], strict=True))
+        answers = self._caller.commands_available([(p.meta, ("HMGET", p.meta, *POLICY_FIELDS)) for p in every])
+        policies = dict(zip(every, answers, strict=True))
 
         def is_settled(first: Partition, partition: Partition) -> bool:
-            own, mode = policies[partition], modes[partition]
-            if isinstance(own, EngineUnavailable) or isinstance(mode, EngineUnavailable) or own[1] is None:
-                return True
-            return mode == "exact" and (isinstance(policies[first], EngineUnavailable) or own == policies[first])
+            expected, own = policies[first], policies[partition]
+            away = isinstance(expected, EngineUnavailable) or isinstance(own, EngineUnavailable)
+            return away or own[1] is None or own == expected
 
         return [name for name, each in roots.items() if not all(is_settled(each[0], p) for p in each)]
 

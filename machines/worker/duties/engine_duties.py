@@ -68,8 +68,6 @@ class RolloutGuard:
             try:
                 if count := self._engine.align_versions(machine):
                     log.info("%d partitions of %s follow its versions now", count, machine)
-                if count := self._engine.count_versions(machine):
-                    log.info("the instances of each version of %s are counted: %d", machine, count)
             except (errors.EngineFault, errors.LookupFailed, errors.BadInput) as fault:
                 log.error("the versions of %s cannot be settled: %s", machine, fault)
 

@@ -53,7 +53,6 @@ LITERALS = {
     ("lookup", "serial"): ":by:serial",
     ("filling",): ":filling",
     ("versions",): ":versions",
-    ("counted",): ":versions:counted",
     ("wrong",): ":wrong",
     ("staged",): ":staged",
     ("imported", "3f2a"): ":imported:3f2a",

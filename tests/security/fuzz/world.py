@@ -208,7 +208,6 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_tick": (B, [AT, "100", "look"]),
     "sb_trim": (B, [AT, "100"]),
     "sb_unblock": (B, ["b", "skip", "Busy", '{"a":1}', "", "ann", "why", AT, "key", "", PERMIT]),
-    "sb_version_count": (B, ["count", "a", "b"]),
     "sb_versions": (B, ["10", AT]),
     "sb_waits": (B, ["b"]),
     "sb_wakeups": ("", [B, "1000", Y]),

@@ -42,7 +42,6 @@ function keys.unique(root, queue, key) return root .. ':u:' .. queue .. ':' .. k
 function keys.withdrawn(root, job) return root .. ':w:' .. job end
 function keys.lookup(root, field) return root .. ':by:' .. field end
 function keys.versions(root) return root .. ':versions' end
-function keys.counted(root) return root .. ':versions:counted' end
 function keys.wrong(root) return root .. ':wrong' end
 function keys.staged(root) return root .. ':staged' end
 function keys.imported(root, transfer) return root .. ':imported:' .. transfer end

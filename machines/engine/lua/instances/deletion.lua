@@ -47,7 +47,7 @@ function deletion.delete(ctx, actor, reason, parent_knows)
         'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.revision or 0, 'actor', actor, 'reason', reason)
     deletion.remove(ctx, parent_knows)
     redis.pcall('HINCRBY', keys.meta(root), 'instances', -1)
-    version_counters.remove(root, ctx.program.version, ctx.id)
+    version_counters.remove(root, ctx.program.version)
     pulse.ring(root)
 end
 

@@ -10,7 +10,7 @@ local MEMBERS = 100 -- of one command
 function retirement.start(root)
     local has_failures = call('EXISTS', keys.wrong(root)) == 1
     return { root = root, programs = {}, last = nil, members = {}, doomed = {}, has_failures = has_failures,
-        versions = {}, counts_each = version_counters.is_counting(root) }
+        versions = {} }
 end
 
 local function matches(row, revision, created)
@@ -84,12 +84,6 @@ local function remove_any(batch, id, revision, created)
     return pcall(deletion.remove, ctx, false) and ctx or nil
 end
 
--- While the instances of versions are counted one by one, each is taken from them by itself.
-local function count_version(batch, version, id)
-    if batch.counts_each then return version_counters.remove(batch.root, version, id) end
-    batch.versions[version] = (batch.versions[version] or 0) + 1
-end
-
 -- Removes an instance if it is finished and still of this revision and creation. Answers the machine's name, or nil where
 -- the instance stays. The keys of flat instances go when the batch is finished.
 function retirement.remove(batch, id, revision, created)
@@ -102,13 +96,15 @@ function retirement.remove(batch, id, revision, created)
     else
         ctx = remove_any(batch, id, revision, created)
     end
-    if ctx then count_version(batch, ctx.program.version, id) end
-    return ctx and ctx.program.machine
+    if not ctx then return nil end
+    local version = ctx.program.version
+    batch.versions[version] = (batch.versions[version] or 0) + 1
+    return ctx.program.machine
 end
 
 -- Removes the keys of the batch.
 function retirement.finish(batch)
-    version_counters.remove_many(batch.root, batch.versions)
+    for version, count in pairs(batch.versions) do version_counters.remove(batch.root, version, count) end
     for key, ids in pairs(batch.members) do flush_members(key, ids) end
     local doomed = batch.doomed
     for from = 1, #doomed, MEMBERS do call('UNLINK', unpack(doomed, from, math.min(from + MEMBERS - 1, #doomed))) end

@@ -143,8 +143,8 @@ step_plan.writes = {
     {
         name = 'count of instances by version',
         when = 'step.is_new',
-        source = 'count_new(step.program.root, step.program.version, id, true)',
-        undo = function(step, id) version_counters.undo(step.program.root, step.program.version, id) end,
+        source = 'count_new(step.program.root, step.program.version, true)',
+        undo = function(step) version_counters.undo(step.program.root, step.program.version) end,
     },
     {
         name = 'jobs of states entered',

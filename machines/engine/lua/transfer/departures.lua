@@ -24,7 +24,7 @@ function departures.remove(ctx, job_ids)
     failures.remove_instance(root, id)
     call('DEL', keys.instance(root, id), keys.history(root, id), keys.held(root, id), keys.undo(root, id))
     redis.pcall('HINCRBY', keys.meta(root), 'instances', -1)
-    version_counters.remove(root, ctx.program.version, id)
+    version_counters.remove(root, ctx.program.version)
     pulse.ring(root)
 end
 

@@ -107,7 +107,7 @@ function record_writes.write_instance(root, found, now)
     write_hash(found)
     data_indexes.add_instance(ctx)
     call('HINCRBY', keys.meta(root), 'instances', 1)
-    version_counters.add(root, ctx.program.version, ctx.id, false)
+    version_counters.add(root, ctx.program.version, false)
     for cause, words in pairs(found.causes) do failures.note(root, ctx.id, named[cause] or cause, words[1], words[2]) end
     for _, job in ipairs(found.jobs) do
         if job.row.place == 'dead' then pcall(dead_jobs.judge, root, named[job.id], now) end

@@ -79,15 +79,19 @@ class Pairs:
             return
         ours = describe_states(self.old, {state.name for state in old})
         theirs = describe_states(self.new, {state.name for state in new})
-        scored = [(*self._score(one, other), one.name, other.name) for one in ours for other in theirs]
+        scored = [
+            (*self._score(name, one, other_name, other), name, other_name)
+            for name, one in ours.items()
+            for other_name, other in theirs.items()
+        ]
         taken: set[str] = set()
         for score, why, name, other_name in sorted(scored, key=lambda row: -row[0]):
             if score >= SAME_SHAPE and name not in self._found and other_name not in taken:
                 taken.add(other_name)
                 self._add(get_state(self.old, name), get_state(self.new, other_name), "shape", why)
 
-    def _score(self, one: Features, other: Features) -> tuple[float, str]:
-        old, new = get_state(self.old, one.name), get_state(self.new, other.name)
+    def _score(self, name: str, one: Features, other_name: str, other: Features) -> tuple[float, str]:
+        old, new = get_state(self.old, name), get_state(self.new, other_name)
         if old.type != new.type:
             return 0, ""
         score, why = compare(one, other, self.names)

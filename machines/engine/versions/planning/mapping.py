@@ -1,7 +1,7 @@
 """Maps one version on another: states, histories, timers, invokes and data fields; and finds similar states. Pure."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -230,7 +230,20 @@ LEAST_SCORE = 0.35
 MOST_SUGGESTIONS = 3  # for one state
 MOST_COMPARISONS = 60_000  # pairs of states: more would take seconds
 TAKEN = 0.6  # factor for a state that is the counterpart of another one already
-WEIGHTS = {"name": 0.35, "out": 0.2, "targets": 0.1, "in": 0.1, "invokes": 0.15, "position": 0.1}
+ALIKE = 0.5  # the share from which it is said that two states are alike in something
+KINDS = {
+    "name": (0.35, "similar name"),
+    "out": (0.2, "takes the same events"),
+    "targets": (0.1, "leads to the same states"),
+    "in": (0.1, "is entered by the same events"),
+    "invokes": (0.15, "invokes the same"),
+    "position": (0.1, "stands in the same place"),
+}
+"""What states are compared by -> its weight, and what is said where they are alike in it."""
+NAMED = ("out", "in", "invokes")  # of these it is said what both have
+OF_STATES = ("targets", "position")  # these name states
+Features = Mapping[str, frozenset[str]]
+"""A set for each of KINDS."""
 
 
 def find_same(old: VersionContent, new: VersionContent, state: StateOutline) -> tuple[str, str] | None:
@@ -256,47 +269,29 @@ def _is_history(state: StateOutline) -> bool:
     return state.type == "history"
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
-    """What states are compared by. ``position``: 0 for the first among its siblings, 1 for the last."""
-
-    name: str
-    pairs: frozenset[str]
-    out: frozenset[str]
-    targets: frozenset[str]
-    entries: frozenset[str]
-    invokes: frozenset[str]
-    parent: str
-    position: float
-    final: bool
-
-
-def describe_states(version: VersionContent, names: Collection[str]) -> list[Features]:
-    """Describe states for a comparison by similarity."""
+def describe_states(version: VersionContent, names: Collection[str]) -> dict[str, Features]:
+    """Describe states, by name, for a comparison by similarity."""
     entries: dict[str, set[str]] = {}
     for state in version.outline.states:
         for transition in state.transitions:
             for target in transition.targets:
                 entries.setdefault(target, set()).update(transition.events or (transition.cause,))
-    return [_describe(version, state, entries) for state in version.outline.states if state.name in names]
+    return {state.name: _describe(version, state, entries) for state in version.outline.states if state.name in names}
 
 
 def _describe(version: VersionContent, state: StateOutline, entries: dict[str, set[str]]) -> Features:
     parent = version.outline.state(state.parent) if state.parent else None
     siblings = parent.children if parent else [one.name for one in version.outline.states if one.parent is None]
+    at = list(siblings).index(state.name)
     words = {event for t in state.transitions for event in t.events if t.cause == "on"}
-    words |= {f"after {t.delay}" for t in state.transitions if t.delay}
-    return Features(
-        name=state.name,
-        pairs=_split(state.name),
-        out=frozenset(words),
-        targets=frozenset(target for t in state.transitions for target in t.targets),
-        entries=frozenset(one for one in entries.get(state.name, ()) if not one.startswith("after.")),
-        invokes=frozenset(one.work for one in version.list_invokes(state.name)),
-        parent=state.parent or "",
-        position=list(siblings).index(state.name) / max(1, len(siblings) - 1),
-        final=state.type == "final",
-    )
+    return {
+        "name": _split(state.name),
+        "out": frozenset(words | {f"after {t.delay}" for t in state.transitions if t.delay}),
+        "targets": frozenset(target for t in state.transitions for target in t.targets),
+        "in": frozenset(one for one in entries.get(state.name, ()) if not one.startswith("after.")),
+        "invokes": frozenset(one.work for one in version.list_invokes(state.name)),
+        "position": frozenset([state.parent or "", f"{at} before", f"{len(siblings) - at} from here"]),
+    }
 
 
 def _split(name: str) -> frozenset[str]:
@@ -313,52 +308,27 @@ def suggest(
     ``taken``: states of ``new`` that are counterparts already; ``same``: counterparts by name, for targets and parents.
     """
     ours, theirs = describe_states(old, set(wanted)), describe_states(new, set(new.outline.leaves))
+    ends = [{state.name for state in version.outline.states if state.type == "final"} for version in (old, new)]
     found: list[Suggestion] = []
-    for one in ours[: max(1, MOST_COMPARISONS // max(1, len(theirs)))]:
-        scored = [(other, *compare(one, other, same)) for other in theirs if one.final == other.final]
-        rows = [(one.name, o.name, round(s * (TAKEN if o.name in taken else 1), 2), why) for o, s, why in scored]
+    for name in list(ours)[: max(1, MOST_COMPARISONS // max(1, len(theirs)))]:
+        fitting = [other for other in theirs if (name in ends[0]) == (other in ends[1])]
+        scored = [(other, *compare(ours[name], theirs[other], same)) for other in fitting]
+        rows = [(name, other, round(s * (TAKEN if other in taken else 1), 2), why) for other, s, why in scored]
         rows = sorted((row for row in rows if row[2] >= LEAST_SCORE), key=lambda row: -row[2])
         found += rows[:MOST_SUGGESTIONS]
     return found
 
 
-def compare(one: Features, other: Features, same: dict[str, str]) -> tuple[float, str]:
+def compare(one: Features, other: Features, same: Mapping[str, str]) -> tuple[float, str]:
     """Return how similar two states are, from 0 to 1, and why. What neither of them has does not count."""
-    parts: dict[str, float | None] = {
-        "name": _overlap(one.pairs, other.pairs),
-        "out": _overlap(one.out, other.out),
-        "targets": _overlap({same.get(target, target) for target in one.targets}, other.targets),
-        "in": _overlap(one.entries, other.entries),
-        "invokes": _overlap(one.invokes, other.invokes),
-        "position": _compare_positions(one, other, same),
-    }
-    counted = {key: value for key, value in parts.items() if value is not None}
-    score = sum(WEIGHTS[key] * value for key, value in counted.items()) / sum(WEIGHTS[key] for key in counted)
-    return score, "; ".join(_explain(one, other, counted)) or "little in common"
-
-
-def _overlap(one: Collection[str], other: Collection[str]) -> float | None:
-    """Return twice the common part of two sets over their sizes; None where both are empty."""
-    if not one and not other:
-        return None
-    return 2 * len(set(one) & set(other)) / (len(one) + len(other))
-
-
-def _compare_positions(one: Features, other: Features, same: dict[str, str]) -> float:
-    beside = same.get(one.parent, one.parent) == other.parent
-    return (1.0 if beside else 0.3) * (1 - abs(one.position - other.position))
-
-
-def _explain(one: Features, other: Features, parts: dict[str, float]) -> Iterable[str]:
-    if parts["name"] >= 0.5:
-        yield "similar name"
-    if parts.get("out", 0) >= 0.5:
-        yield f"takes the same events: {', '.join(sorted(one.out & other.out)[:4])}"
-    if parts.get("targets", 0) >= 0.5:
-        yield "leads to the same states"
-    if parts.get("in", 0) >= 0.5:
-        yield f"is entered by the same events: {', '.join(sorted(one.entries & other.entries)[:4])}"
-    if parts.get("invokes", 0) >= 0.5:
-        yield f"invokes the same: {', '.join(sorted(one.invokes & other.invokes)[:4])}"
-    if parts["position"] >= 0.8:
-        yield "stands in the same place"
+    shares: dict[str, float] = {}
+    for kind in KINDS:
+        ours = {same.get(name, name) for name in one[kind]} if kind in OF_STATES else one[kind]
+        if ours or other[kind]:
+            shares[kind] = 2 * len(ours & other[kind]) / (len(ours) + len(other[kind]))
+    score = sum(KINDS[kind][0] * share for kind, share in shares.items()) / sum(KINDS[kind][0] for kind in shares)
+    why = []
+    for kind in (kind for kind, share in shares.items() if share >= ALIKE):
+        both = f": {', '.join(sorted(one[kind] & other[kind])[:4])}" if kind in NAMED else ""
+        why.append(f"{KINDS[kind][1]}{both}")
+    return score, "; ".join(why) or "little in common"

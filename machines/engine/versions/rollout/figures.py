@@ -1,4 +1,4 @@
-"""Reads the figures of a machine's versions, and counts instances that are older than the counters."""
+"""Reads the figures of a machine's versions."""
 
 import json
 import statistics
@@ -9,16 +9,12 @@ from typing import Any
 from machines.engine.connection.calls import Caller, keep_available
 from machines.engine.connection.replies import require_ok
 from machines.engine.errors import EngineUnavailable
-from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.publishing.machine_meta import PolicyTexts
 from machines.engine.records import PartialList
 
 from .records import StateTime, VersionFigures, read_version, read_withdrawn
 
-COUNTED_AT_ONCE = 20_000  # instances that a reader counts by itself; workers count any number
-TOGETHER = 500  # ids of one call
-QUIET_PASSES = 3  # over all indexes, without a new instance: then there are no others
 COUNTERS = {"created": "created", "refusals": "refused", "dead": "dead", "failed": "failed"}
 
 
@@ -29,18 +25,12 @@ class FigureReader:
         self._caller = caller
         self._catalog = catalog
 
-    def read(
-        self, machine: str, sample: int = 0, *, count: bool = True, partial: bool = False
-    ) -> PartialList[VersionFigures]:
+    def read(self, machine: str, sample: int = 0, *, partial: bool = False) -> PartialList[VersionFigures]:
         """Return the figures of all published versions in order. ``sample``: instances to look at in each state of
-        each partition for the times; ``count``: count instances that are older than the counters, if there are few;
-        ``partial``: the figures of the partitions that answer, with the roots of the others as ``missing``. Raises
-        UnknownMachine; EngineUnavailable where a partition does not answer, with ``partial`` where none does."""
+        each partition for the times; ``partial``: the figures of the partitions that answer, with the roots of the
+        others as ``missing``. Raises UnknownMachine; EngineUnavailable where a partition does not answer, with
+        ``partial`` where none does."""
         parts, missing = self._ask(machine, sample, partial)
-        total = sum(int(part["total"]) for part in parts)
-        if count and not missing and total <= COUNTED_AT_ONCE and not all(part["exact"] for part in parts):
-            self.count_instances(machine)
-            parts, missing = self._ask(machine, sample, partial)
         policy = self._catalog.policy(machine)
         numbers = self._catalog.versions(machine)
         return PartialList([_merge(number, parts, _find_role(number, policy)) for number in numbers], missing=missing)
@@ -59,35 +49,6 @@ class FigureReader:
             require_ok("sb_versions", reply, machine)
             found.append(json.loads(reply[1]))
         return found, missing
-
-    def count_instances(self, machine: str) -> int:
-        """Count the instances of each version that are older than the counters; return how many were new. Goes on
-        where another process has stopped; instances come, go and move meanwhile."""
-        return sum(self._count_partition(partition) for partition in self._catalog.partitions(machine))
-
-    def _count_partition(self, partition: Partition) -> int:
-        total = quiet = 0
-        while not self._count(partition, "force" if quiet >= QUIET_PASSES else "finish", ())[1]:
-            fresh = 0
-            for state in self._caller.command("SMEMBERS", partition.states):
-                fresh += self._count_state(partition, str(state))
-            quiet = 0 if fresh else quiet + 1
-            total += fresh
-        return total
-
-    def _count_state(self, partition: Partition, state: str) -> int:
-        fresh, cursor = 0, "0"
-        while True:
-            cursor, found = self._caller.command("ZSCAN", partition.state(state), cursor, "COUNT", TOGETHER)
-            ids = [str(id) for id, _ in found]
-            for start in range(0, len(ids), TOGETHER):
-                fresh += self._count(partition, "count", ids[start : start + TOGETHER])[0]
-            if int(cursor) == 0:
-                return fresh
-
-    def _count(self, partition: Partition, action: str, ids: Sequence[str]) -> tuple[int, bool]:
-        reply = require_ok("sb_version_count", self._caller.call("sb_version_count", partition.root, action, *ids))
-        return int(reply[1]), str(reply[2]) == "1"
 
 
 def _find_role(number: int, policy: PolicyTexts) -> str:
@@ -114,7 +75,6 @@ def _merge(number: int, parts: Sequence[dict[str, Any]], role: str) -> VersionFi
         flow=dict(flow),
         times=_merge_times(number, parts),
         role=role,
-        exact=all(part["exact"] for part in parts),
     )
 
 

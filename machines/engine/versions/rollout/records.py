@@ -213,10 +213,10 @@ class StateTime:
 
 @dataclass(frozen=True, slots=True)
 class VersionFigures(PlainRecord):
-    """Figures of one version. ``instances``: those that run it now, right if ``exact``: instances from before these
-    counters are counted by a worker. Since the counters began: ``created`` in this version; ``refusals`` of events and
-    creations; ``dead`` jobs; ``failed`` steps of timers. ``steps``: transitions that were taken, ``flow`` by
-    transition. ``times``: state -> time in it. ``role``: "current", "rollout", "withdrawn" or "".
+    """Figures of one version. ``instances``: those that run it now. Since the first publication: ``created`` in this
+    version; ``refusals`` of events and creations; ``dead`` jobs; ``failed`` steps of timers. ``steps``: transitions
+    that were taken, ``flow`` by transition. ``times``: state -> time in it. ``role``: "current", "rollout", "withdrawn"
+    or "".
     """
 
     version: int
@@ -230,7 +230,6 @@ class VersionFigures(PlainRecord):
     flow: dict[str, int] = field(default_factory=dict)
     times: dict[str, StateTime] = field(default_factory=dict)
     role: str = ""
-    exact: bool = True
 
     @property
     def attempts(self) -> Attempts:

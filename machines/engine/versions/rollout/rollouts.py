@@ -140,8 +140,8 @@ class RolloutMethods(EngineBase):
         return self._catalog.align_partitions(machine)
 
     def unsettled_machines(self, among: Collection[str] | None = None) -> list[str]:
-        """List the machines, or those ``among`` some, of which a partition follows the first one no longer, or has
-        instances that its counters of versions lack. Two round trips, however many machines there are."""
+        """List the machines, or those ``among`` some, of which a partition follows the first one no longer. Two
+        round trips, however many machines there are."""
         return self._catalog.unsettled_machines(among)
 
     # Pins and withdrawn versions
@@ -187,15 +187,10 @@ class RolloutMethods(EngineBase):
             arguments.check_count("sample", sample, MAX_SAMPLE)
         return FigureReader(self._caller, self._catalog).read(machine, sample, partial=True)
 
-    def count_versions(self, machine: str) -> int:
-        """Count the instances of each version that are older than the counters; return how many were counted. Workers
-        call this by themselves."""
-        return FigureReader(self._caller, self._catalog).count_instances(machine)
-
     # Internals
 
     def _read_attempts(self, machine: str) -> dict[int, Attempts]:
-        figures = FigureReader(self._caller, self._catalog).read(machine, count=False)
+        figures = FigureReader(self._caller, self._catalog).read(machine)
         return {each.version: each.attempts for each in figures}
 
     def _read_marks(self, machine: str, new: int | None, base: int) -> dict[str, Any]:

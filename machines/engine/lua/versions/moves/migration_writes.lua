@@ -202,7 +202,7 @@ local function write(result, actor, reason, clock)
     if step_log.is_on(root, clock) then
         step_log.append(root, after.program.machine, after.id, after.raw._version, EVENT, string.sub(quote_state(after), 2))
     end
-    version_counters.move(root, before.program.version, after.program.version, after.id)
+    version_counters.move(root, before.program.version, after.program.version, 1)
     progress.is_counted = true
     write_hash(result)
 end
@@ -212,7 +212,7 @@ local function undo(result)
     chart_writes.undo(progress.undo_log)
     if progress.history then redis.pcall('RPOP', progress.history) end
     if progress.is_counted then
-        version_counters.move(result.plan.root, result.after.program.version, result.before.program.version, result.after.id)
+        version_counters.move(result.plan.root, result.after.program.version, result.before.program.version, 1)
     end
     for i = #progress.added, 1, -1 do
         local added = progress.added[i]
@@ -283,7 +283,7 @@ local function write_plain(result, actor, reason, clock)
     if plan.counts then
         plan.counts[source] = (plan.counts[source] or 0) + 1
     else
-        version_counters.move(root, source.version, new.version, id)
+        version_counters.move(root, source.version, new.version, 1)
     end
     write_plain_record(result, revision, actor)
     local marks = migration_marks.add(plan, raw, source.version)
@@ -317,13 +317,13 @@ end
 
 -- Begins a call: the counters of versions are written once for all instances that only change their version.
 function migration_writes.begin(plan)
-    plan.counts = not version_counters.is_counting(plan.root) and {} or nil
+    plan.counts = {}
 end
 
 -- Ends a call.
 function migration_writes.finish(plan)
     for source, count in pairs(plan.counts or {}) do
-        version_counters.move_many(plan.root, source.version, plan.target.version, count)
+        version_counters.move(plan.root, source.version, plan.target.version, count)
     end
     plan.counts = nil
 end
