@@ -204,6 +204,8 @@ class Engine(
         )
         self._encryption.forget(published.name)
         self._ready_queues.announce(published)
+        if published.created:
+            self._count_leased(published.name)
         return published
 
     def machines(self) -> dict[str, int]:

@@ -99,7 +99,6 @@ _ALL = [
         "the machine is published with another number of partitions",
         "run `manage.py machine repartition`, or leave the number out",
     ),
-    Code("SB219", "a machine has more partitions than a limit has jobs", "raise the limit, or use one partition"),
     Code("SB220", "an action is only a name, and became a message of that name", "write out the actions it stands for"),
     Code("SB221", "the text says something that has no meaning here; it was left out", "see whether you rely on it"),
     Code("SB222", "the format cannot carry this; it is missing from the text", "keep the definition itself as well"),

@@ -23,18 +23,6 @@ def test_the_definition_goes_before_the_engine_and_the_first_publication_counts(
     assert engine.publish(door() | {"id": "gate", "partitions": 5}).findings == []
 
 
-def test_a_limit_below_the_number_of_partitions_is_a_warning(engine, prefix):
-    several = Engine(engine.client, prefix=prefix, partitions=3)
-    work = {"invoke": {"src": "work", "queue": "own", "group": "'a'"}}
-    limits = {"concurrency": 3, "groups": {"concurrency": 2}}
-    queues = {"own": limits, "plain": limits, "low": {"concurrency": 2}}
-    definition = machine("errand", {"idle": {"on": {"go": "work"}}, "work": work}, queues=queues)
-    found = [finding for finding in several.publish(definition).findings if finding.code == "SB219"]
-    assert [finding.path for finding in found] == ["queues.low.concurrency"]
-    assert found[0].message == "up to 3 jobs run at a time: each of 3 partitions may run one"
-    assert "SB219" not in [finding.code for finding in engine.publish(definition | {"id": "other"}).findings]
-
-
 def test_an_embedded_machine_has_a_number_of_its_own(engine):
     inner = {"initial": "a", "partitions": 2, "states": {"a": {}}}
     engine.publish(machine("outer", {"on": {"invoke": {"src": "machine:inner"}}}, machines={"inner": inner}))

@@ -529,9 +529,8 @@ class AsyncEngine(AsyncCalls):
         """Limit how many jobs of a queue, or of one group of it, may be leased at a time, and how fast they are taken
         ("100/s", "5/s burst 20").
 
-        None: the limit of the current definition, if any. 0 and "none": no limit, whatever the definition says. Limits
-        of a group are exact, and so are those of a queue on one partition; of several, each has its share of these, at
-        least one job at a time.
+        None: the limit of the current definition, if any. 0 and "none": no limit, whatever the definition says. They
+        hold for all partitions together, and count jobs that run already.
         """
         await self._call(
             Engine.limit, machine, queue, group=group, concurrency=concurrency, rate=rate, actor=actor, reason=reason

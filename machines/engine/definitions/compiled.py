@@ -101,21 +101,14 @@ class CompiledDefinition:
         return named if isinstance(named, int) else None
 
     def compare_partitions(self, held: int) -> list[Finding]:
-        """Return warnings where the machine was published with another number of partitions than this one names, and
-        where it has more of them than the limit of a queue has jobs."""
-        wanted, name, found = self.partitions, self.source["id"], list(self._find_low_limits(held))
-        if wanted not in (None, held):
-            message = f"{name} has {held} partitions and keeps them; {wanted} would apply to a new machine only"
-            hint = f"run `manage.py machine repartition {name} --to {wanted}`"
-            found.append(make_finding("SB218", "partitions", message, hint))
-        return found
-
-    def _find_low_limits(self, held: int) -> Iterator[Finding]:
-        for queue, limit in self.program.get("limits", {}).items():
-            if 0 < limit.get("concurrency", 0) < held:
-                message = f"up to {held} jobs run at a time: each of {held} partitions may run one"
-                hint = 'where the limit must hold, use one group, or publish a new machine with "partitions": 1'
-                yield make_finding("SB219", render(("queues", queue, "concurrency")), message, hint)
+        """Return a warning where the machine was published with another number of partitions than this one names."""
+        wanted, name = self.partitions, self.source["id"]
+        if wanted in (None, held):
+            return []
+        message = f"{name} has {held} partitions and keeps them; {wanted} would apply to a new machine only"
+        return [
+            make_finding("SB218", "partitions", message, f"run `manage.py machine repartition {name} --to {wanted}`")
+        ]
 
     @property
     def _checked(self) -> Machine:

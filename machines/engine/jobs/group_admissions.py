@@ -1,4 +1,4 @@
-"""Has leased jobs admitted by the home of their group: the partition that counts the group's jobs of all partitions.
+"""Has leased jobs admitted by the homes of their queue and group: the partitions that count the jobs of all partitions.
 
 A job is leased, then admitted, and only then does it run; it ends first, and then its place is freed. So the home never
 counts too few. A process that is killed between two of these calls leaves an admission whose token no longer holds the
@@ -16,7 +16,7 @@ from machines.engine.keys import Partition, name_root
 
 from .records import Job
 
-Place = tuple[str, str, str]  # group, job, token
+Place = tuple[str, str, str]  # group ('' of the queue), job, token
 Call = tuple[str, str, Sequence[str | int]]
 BUSY = "busy"
 MOST = 1000  # places of one call
@@ -31,29 +31,37 @@ class GroupAdmissions:
     def admit(self, queue: str, jobs: Sequence[Job], now: str) -> tuple[Sequence[Job], int | None]:
         """Return those of the jobs of one take that may run. The others are given back; then also the ms after which
         to take again."""
-        homes: dict[str, list[tuple[Job, str]]] = {}
+        homes: dict[str, list[tuple[Job, str, str]]] = {}
         for job in jobs:
-            if job.home:
-                number, _, more = job.home.partition(" ")
-                object.__setattr__(job, "home", "")
-                homes.setdefault(name_root(job.root, number), []).append((job, more))
+            for group, place in job.homes:
+                number, _, more = place.partition(" ")
+                homes.setdefault(name_root(job.root, number), []).append((job, group, more))
+            object.__setattr__(job, "homes", ())
         if not homes:
             return jobs, None
-        calls: list[Call] = [
-            ("sb_admit", home, ("admit", queue, now, *(w for j, more in own for w in (j.group, j.id, j.token, more))))
-            for home, own in homes.items()
-        ]
-        refused: dict[str, str] = {}
+        calls: list[Call] = []
+        for home, own in homes.items():
+            asked = (word for job, group, more in own for word in (group, job.id, job.token, more))
+            calls.append(("sb_admit", home, ("admit", queue, now, *asked)))
+        refused: dict[str, tuple[str, str]] = {}
+        admitted: list[tuple[Job, str, str, str]] = []
         unchecked: dict[str, list[Place]] = {}
+        undone: dict[str, list[Place]] = {}
         for (home, own), words in zip(homes.items(), self._call(calls), strict=True):
-            for (job, _), word in zip(own, words or [BUSY] * len(own), strict=False):
-                if word == "held":
-                    object.__setattr__(job, "home", home)
-                elif word != "free":
-                    refused[job.id] = word
+            for (job, group, _), word in zip(own, words or [BUSY] * len(own), strict=False):
+                if word in ("held", "free"):
+                    admitted.append((job, group, home, word))
+                else:
+                    refused[job.id] = group, word
             if named := words[len(own) :]:
                 unchecked[home] = list(zip(named[::3], named[1::3], named[2::3], strict=True))
+        for job, group, home, word in admitted:
+            if job.id in refused:
+                undone.setdefault(home, []).append((group, job.id, job.token))
+            elif word == "held":
+                object.__setattr__(job, "homes", (*job.homes, (group, home)))
         wait = self._give_back(queue, [job for job in jobs if job.id in refused], refused, now)
+        self._free(queue, undone, now, "undo")
         self._check(queue, unchecked, now)
         return [job for job in jobs if job.id not in refused], wait
 
@@ -62,13 +70,28 @@ class GroupAdmissions:
         for queue, freed in _list_places(jobs).items():
             self._free(queue, freed, now)
 
-    def keep(self, jobs: Iterable[Job], now: str) -> None:
-        """Have jobs counted whose leases were renewed: their homes may have lost that in a failover."""
-        self._call([call for queue, homes in _list_places(jobs).items() for call in _split("keep", queue, homes, now)])
+    def keep(self, renewed: Iterable[tuple[Job, str, str, str]], now: str) -> None:
+        """Have jobs counted whose leases were renewed, each with its queue, the number of a home and the group there:
+        it may have lost that in a failover, or the limit is new."""
+        queues: dict[str, dict[str, list[Place]]] = {}
+        for job, queue, number, group in renewed:
+            home = name_root(job.root, number)
+            queues.setdefault(queue, {}).setdefault(home, []).append((group, job.id, job.token))
+            object.__setattr__(job, "homes", (*(each for each in job.homes if each[0] != group), (group, home)))
+        self._call([call for queue, homes in queues.items() for call in _split("keep", queue, homes, now)])
 
-    def _free(self, queue: str, freed: dict[str, list[Place]], now: str) -> None:
+    def count_leased(self, queues: Iterable[str], roots: Sequence[str]) -> None:
+        """Have the jobs counted that are leased already, of queues whose limits have changed."""
+        calls: list[Call] = [("sb_admit", root, ("list", queue, "")) for queue in queues for root in roots]
+        for (_, root, (_, queue, _)), words in zip(calls, self._call(calls), strict=True):
+            homes: dict[str, list[Place]] = {}
+            for number, group, id, token in zip(words[::4], words[1::4], words[2::4], words[3::4], strict=True):
+                homes.setdefault(name_root(root, number), []).append((group, id, token))
+            self._call(_split("keep", str(queue), homes, ""))
+
+    def _free(self, queue: str, freed: dict[str, list[Place]], now: str, mode: str = "free") -> None:
         while freed:
-            calls = _split("free", queue, freed, now)
+            calls, mode = _split(mode, queue, freed, now), "free"
             offers: dict[tuple[str, str], list[str]] = {}
             for (_, home, _), words in zip(calls, self._call(calls), strict=True):
                 for number, group, places in zip(words[::3], words[1::3], words[2::3], strict=True):
@@ -81,11 +104,11 @@ class GroupAdmissions:
                 for group, places in zip(words[::2], words[1::2], strict=True):
                     freed.setdefault(home, []).extend([(group, f"{number}-0", "")] * int(places))
 
-    def _give_back(self, queue: str, jobs: Sequence[Job], words: dict[str, str], now: str) -> int | None:
+    def _give_back(self, queue: str, jobs: Sequence[Job], words: dict[str, tuple[str, str]], now: str) -> int | None:
         if not jobs:
             return None
-        triples = (word for job in jobs for word in (job.id, job.token, words[job.id]))
-        (reply,) = self._call([("sb_admit", jobs[0].root, ("back", queue, now, *triples))])
+        quads = (word for job in jobs for word in (job.id, job.token, *words[job.id]))
+        (reply,) = self._call([("sb_admit", jobs[0].root, ("back", queue, now, *quads))])
         return int(reply[0]) if reply else 1
 
     def _check(self, queue: str, unchecked: dict[str, list[Place]], now: str) -> None:
@@ -123,6 +146,6 @@ def _list_places(jobs: Iterable[Job]) -> dict[str, dict[str, list[Place]]]:
     """Return queue -> home -> the jobs that it counts."""
     found: dict[str, dict[str, list[Place]]] = {}
     for job in jobs:
-        if job.home:
-            found.setdefault(job.queue, {}).setdefault(job.home, []).append((job.group, job.id, job.token))
+        for group, home in job.homes:
+            found.setdefault(job.queue, {}).setdefault(home, []).append((group, job.id, job.token))
     return found

@@ -369,17 +369,21 @@ class LifecycleMethods(JobReadMethods):
         for number, job in enumerate(jobs):
             places.setdefault(require_job(job).root, []).append(number)
         calls: list[tuple[str, str, tuple[Any, ...]]] = [
-            ("sb_extend", root, (*head, *(word for n in own for word in (jobs[n].id, jobs[n].token))))
+            ("sb_extend", root, (*head, *(word for n in own for word in (jobs[n].id, jobs[n].token)), "homes"))
             for root, own in places.items()
         ]
+        kept = []
         for own, reply in zip(places.values(), keep_available(self._caller.many(calls)), strict=True):
             if isinstance(reply, EngineUnavailable):
                 continue  # held as far as is known; the other leases are renewed all the same
             if reply[0] != Status.OK:
                 raise BadInput(str(reply[1]))
-            for number, word in zip(own, reply[1:], strict=True):
+            for number, word in zip(own, reply[1:], strict=False):
                 found[number] = "" if str(word) == "1" else str(word)
-        self._admissions.keep((job for job, why in zip(jobs, found, strict=True) if not why), head[0])
+            for start in range(1 + len(own), len(reply), 4):
+                queue, home, group, at = map(str, reply[start : start + 4])
+                kept.append((jobs[own[int(at) - 1]], queue, home, group))
+        self._admissions.keep(kept, head[0])
         return found
 
     def progress(

@@ -18,6 +18,7 @@ from machines.engine.permits import Permit
 from machines.engine.records import PartialDict, PartialList
 
 from .batches import BatchMethods
+from .group_admissions import GroupAdmissions
 from .mending import MendReport, MendWalk
 from .reading import PLACES, check_place, get_job_id
 from .records import Job, Pause, QueueStats
@@ -25,6 +26,7 @@ from .wakeups import ReadyQueues
 
 TOGETHER = 50  # jobs that one call removes or retries: each may be a step of an instance
 Words = tuple[str | int, ...]
+LIMITS = ("concurrency", "rate")
 PURGED = ("ready", "delayed", "dead", "handled")
 
 
@@ -56,6 +58,7 @@ class JobMethods(BatchMethods):
     another."""
 
     _ready_queues: ReadyQueues
+    _admissions: GroupAdmissions
 
     # Pause and limits
 
@@ -95,21 +98,25 @@ class JobMethods(BatchMethods):
         """Limit how many jobs of a queue, or of one group of it, may be leased at a time, and how fast they are taken
         ("100/s", "5/s burst 20").
 
-        None: the limit of the current definition, if any. 0 and "none": no limit, whatever the definition says. Limits
-        of a group are exact, and so are those of a queue on one partition; of several, each has its share of these, at
-        least one job at a time.
+        None: the limit of the current definition, if any. 0 and "none": no limit, whatever the definition says. They
+        hold for all partitions together, and count jobs that run already.
         """
         arguments.check_queue(queue)
         most = limits.MAX_CONCURRENCY
         wanted = None if concurrency is None else arguments.check_between("concurrency", concurrency, 0, most)
-        per = _parse_rate(rate)
         head = (queue, "limit", arguments.check_actor(actor), arguments.check_reason(reason), "")
         partitions = self._catalog.partitions(machine)
-        name, shares = arguments.check_group(group), 1 if group else len(partitions)
-        for number, partition in enumerate(partitions):
-            share = "" if wanted is None else _compute_share(wanted, number % shares, shares)
-            slower = per if isinstance(per, str) else per.encode(shares)
-            self._call_queue("sb_queue", partition, *head, share, slower, name)
+        words = ("" if wanted is None else wanted, _parse_rate(rate), arguments.check_group(group), "whole")
+        for partition in partitions:
+            self._call_queue("sb_queue", partition, *head, *words)
+        self._count_leased(machine, [queue])
+
+    def _count_leased(self, machine: str, queues: Iterable[str] | None = None) -> None:
+        """Have jobs counted that run already, of queues, None for all, that have limits now or whose groups have."""
+        partitions = self._catalog.partitions(machine)
+        if len(partitions) > 1:
+            queues = queues or sorted(map(str, self._caller.command("SMEMBERS", partitions[0].queues)))
+            self._admissions.count_leased(queues, [each.root for each in partitions])
 
     # Jobs
 
@@ -317,8 +324,8 @@ def _encode_options(
     return who, () if permit is None else (permits.encode_permit(permit),)
 
 
-def _parse_rate(rate: str | None) -> rates.QueueRate | str:
-    """Return what ``sb_queue`` takes for a rate: text, or the rate of which each partition has a share."""
+def _parse_rate(rate: str | None) -> str:
+    """Return what ``sb_queue`` takes for a rate."""
     if rate is None:
         return ""
     if rate == "none":
@@ -326,12 +333,7 @@ def _parse_rate(rate: str | None) -> rates.QueueRate | str:
     parsed = rates.QueueRate.parse(rate) if isinstance(rate, str) else None
     if parsed is None:
         raise BadInput(f"{arguments.show(rate)} is no rate; {rates.RATE_HINT}", code="SB414")
-    return parsed
-
-
-def _compute_share(whole: int, number: int, partitions: int) -> int:
-    """Split a limit as ``queue_limits.compute_share`` does in Lua: at least one for each; 0 is no limit."""
-    return 0 if whole == 0 else max(1, whole // partitions + (1 if number < whole % partitions else 0))
+    return parsed.encode()
 
 
 def merge_stats(parts: Sequence[Mapping[str, Any]]) -> dict[str, QueueStats]:
@@ -378,10 +380,22 @@ def _histogram(counters: Mapping[str, int], prefix: str) -> dict[int, int]:
 def _read_rules(rules: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Merge the pause and limits in force over all partitions."""
     paused = next((row for row in rules if "paused" in row), None)
-    shares = [int(row.get("concurrency", row.get("declared_concurrency", "0"))) for row in rules]
-    rate = rates.QueueRate.decode(rules[0].get("rate", rules[0].get("declared_rate")), len(rules))
+    concurrency, rate = (join_limits(rules, name) or join_limits(rules, "declared_" + name) for name in LIMITS)
     return {
         "paused": paused and Pause(int(paused["paused"]), paused.get("actor", ""), paused.get("reason", "")),
-        "concurrency": sum(shares) if all(shares) else None,
-        "rate": str(rate or ""),
+        "concurrency": int(concurrency or 0) or None,
+        "rate": str(rates.QueueRate.decode(rate) or ""),
     }
+
+
+def join_limits(rules: Sequence[Mapping[str, str]], name: str) -> str | None:
+    """Return a limit of all partitions as the engine stores it; None where one has none."""
+    values = [row[name] for row in rules if name in row]
+    if len(values) < len(rules):
+        return None
+    if ("declared_whole" if name.startswith("declared") else "whole") in rules[0]:
+        return values[0]
+    if name.endswith("concurrency"):  # each has its share, as the release before stored it
+        return str(sum(map(int, values)))
+    rate = rates.QueueRate.decode(values[0], len(rules))
+    return rate.encode() if rate else values[0]

@@ -143,8 +143,8 @@ def read_taken_jobs(
 ) -> list[Job]:
     """Build the jobs that ``sb_take`` returned. ``types_of`` returns the field types of a definition."""
     now, types, found = int(reply[2]), dict[str, FieldTypes](), []
-    words = iter(reply)
-    next(words), next(words), next(words)
+    home = ((("", str(reply[-1])),)) if len(reply) % 6 == 4 else ()  # of the queue, which admits them all
+    words = iter(reply[3:-1] if home else reply[3:])
     for id, flat, token, until, definition, text in zip(words, words, words, words, words, words, strict=True):
         if definition and definition not in types:
             types[definition] = types_of(definition)
@@ -167,7 +167,8 @@ def read_taken_jobs(
         job.timeout = int(row["timeout"]) if "timeout" in row else 0
         job.lease = int(row["lease"]) if "lease" in row else limits.DEFAULT_LEASE
         job.priority = int(row["priority"]) if "priority" in row else limits.DEFAULT_PRIORITY
-        job.group, job.home = row.get("group", ""), row.get("home", "")
+        job.group = row.get("group", "")
+        job.homes = (*home, (job.group, row["home"])) if "home" in row else home
         row[_LEASE] = (now, worker, token, until, text, types.get(definition))
         job._lazy = _FIELDS_OF_TAKEN, row
         job.__class__ = Job
@@ -226,7 +227,7 @@ _FIELDS: Mapping[str, Callable[[Row], Any]] = {
     "timeout": lambda row: int(row.get("timeout") or 0),
     "due": _make_time_reader("due", "created"),
     "started": _make_time_reader("started", "taken"),
-    "home": lambda row: "",
+    "homes": lambda row: (),
     "instance_is": lambda row: "",
     "instance_state": lambda row: (),
     "backoff": lambda row: int(row.get("backoff", limits.DEFAULT_BACKOFF)),

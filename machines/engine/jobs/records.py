@@ -44,14 +44,13 @@ class Job(LazyRecord):
     ``lease`` and ``timeout`` (0: none) are durations in ms, all other times are ms since the epoch, 0 for none.
     ``due``: when it became ready, or will; ``deadline``: when this attempt has to end; ``started``: its first attempt,
     ``taken`` its latest; ``finished``: when it died; ``handled``: when its instance no longer waited for the dead job,
-    whose place then is "handled". ``home``: the root of the partition that counts it in its group, "" where its own
-    does. ``progress``: the last report of its handler, ``{"done", "total", "note", "at"}``. ``log``: the last ten
-    attempts that ended, oldest first, ``{"attempt", "worker", "taken", "ended", "outcome", "kind", "error"}``; the
-    outcome is "failed", "timeout", "lost" (its lease ran out) or "handed back". ``instance``
-    and ``invoke`` are empty for a job without an instance. Of a job that was read, ``instance_is`` tells what has
-    become of the instance: "present", "finished", "gone", "later" (the id belongs to a later instance, whose data and
-    state the job does not show), "elsewhere" (in another partition), or "" for none; ``instance_state``: its active
-    states.
+    whose place then is "handled". ``homes``: the roots of the partitions that count it, each with its group before it
+    ("" for its queue). ``progress``: the last report of its handler, ``{"done", "total", "note", "at"}``. ``log``: the
+    last ten attempts that ended, oldest first, ``{"attempt", "worker", "taken", "ended", "outcome", "kind", "error"}``;
+    the outcome is "failed", "timeout", "lost" (its lease ran out) or "handed back". ``instance`` and ``invoke`` are
+    empty for a job without an instance. Of a job that was read, ``instance_is`` tells what has become of the instance:
+    "present", "finished", "gone", "later" (the id belongs to a later instance, whose data and state the job does not
+    show), "elsewhere" (in another partition), or "" for none; ``instance_state``: its active states.
     """
 
     id: str
@@ -78,7 +77,7 @@ class Job(LazyRecord):
     priority: int = 5
     group: str = ""
     weight: float = 1
-    home: str = ""
+    homes: tuple[tuple[str, str], ...] = ()
     unique: str = ""
     batch: str = ""
     timeout: int = 0

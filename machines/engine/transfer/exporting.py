@@ -15,6 +15,7 @@ from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.client import FAILURES, Client
 from machines.engine.connection.replies import Status, require_ok
 from machines.engine.errors import BadInput, EngineUnavailable
+from machines.engine.jobs.queue_operations import join_limits
 from machines.engine.keys import Keys, Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.publishing.machine_meta import read_policy, refuse_growing
@@ -210,14 +211,14 @@ def read_settings(caller: Caller, partitions: Sequence[Partition]) -> dict[str, 
 
 
 def _merge_rules(rows: Sequence[dict[str, str]]) -> dict[str, Any]:
-    """Merge the shares of all partitions: of an operator only, as the definition has its own."""
+    """Merge the limits of all partitions: of an operator only, as the definition has its own."""
     found: dict[str, Any] = {}
     if paused := next((row for row in rows if "paused" in row), None):
         found["paused"] = {"actor": paused.get("actor", ""), "reason": paused.get("reason", "")}
-    if all("concurrency" in row for row in rows):
-        found["concurrency"] = sum(int(row["concurrency"]) for row in rows)
-    if all("rate" in row for row in rows):
-        found["rate"] = rate and list(rate) if (rate := QueueRate.decode(rows[0]["rate"], len(rows))) else None
+    if (concurrency := join_limits(rows, "concurrency")) is not None:
+        found["concurrency"] = int(concurrency)
+    if (text := join_limits(rows, "rate")) is not None:
+        found["rate"] = list(rate) if (rate := QueueRate.decode(text)) else None
     return found
 
 

@@ -13,6 +13,7 @@ from machines.engine.connection.calls import Caller
 from machines.engine.connection.client import Client
 from machines.engine.connection.replies import require_ok
 from machines.engine.errors import SignalboxError, UnknownMachine
+from machines.engine.jobs.group_admissions import GroupAdmissions
 from machines.engine.jobs.queue_operations import JobMethods
 from machines.engine.keys import Keys, Partition
 from machines.engine.publishing.catalog import Catalog
@@ -208,6 +209,7 @@ class _Queues(JobMethods):
     def __init__(self, caller: Caller, catalog: Catalog) -> None:
         self._caller = caller
         self._catalog = catalog
+        self._admissions = GroupAdmissions(caller)
 
 
 def apply_rules(caller: Caller, catalog: Catalog, machine: str, rules: Any, *, pauses: bool = True) -> None:
@@ -222,6 +224,7 @@ def apply_rules(caller: Caller, catalog: Catalog, machine: str, rules: Any, *, p
             queues.pause(machine, queue, actor=ACTOR, reason=str(rule["paused"].get("reason") or REASON))
         for group, own in rule.get("groups", {}).items():
             _apply_group(queues, machine, queue, group, own)
+    queues._count_leased(machine)
 
 
 def _apply_group(queues: _Queues, machine: str, queue: str, group: str, own: Any) -> None:

@@ -60,7 +60,7 @@ def hand_over(job: Job, send: Callable[[Ticket], object], seconds: int, where: s
     a report it is then tried again, as after the death of a worker. Raises what ``send`` raises: the attempt failed."""
     engine = get_engine()
     engine.extend(job.taken, seconds * 1000)
-    send({"machine": job.machine, "job": job.id, "token": job.taken.token, "home": job.taken.home})
+    send({"machine": job.machine, "job": job.id, "token": job.taken.token, "homes": job.taken.homes})
     job.abandon(f"handed to {where}")
     engine.extend(job.taken, seconds * 1000)  # a heartbeat meanwhile may have shortened it
     raise errors.LeaseLost(job.id, why=f"handed to {where}")
@@ -95,7 +95,7 @@ def _report(ticket: object, call: Callable[[Engine, EngineJob], object]) -> None
             job = engine.job(ticket["machine"], ticket["job"])
             if job.place != "leased" or job.token != ticket["token"]:
                 raise errors.LeaseLost(job.id, why="taken back")
-            call(engine, replace(job, home=ticket.get("home", "")))  # which a job that was read does not tell
+            call(engine, replace(job, homes=ticket.get("homes", ())))  # which a job that was read does not tell
         except errors.EngineUnavailable as error:
             if pause is None:
                 log.error("job %s: its end could not be reported: %s; it is tried again", ticket["job"], error)

@@ -16,6 +16,7 @@ class CountedJobs:
         self._lock = threading.Lock()
         self._running: Counter[str] = Counter()
         self.most: Counter[str] = Counter()
+        self.most_of_all = 0
         self.done: Counter[str] = Counter()
 
     def run(self, workers: int) -> None:
@@ -39,3 +40,4 @@ class CountedJobs:
                 self._running[job.group] += step
                 self.most[job.group] = max(self.most[job.group], self._running[job.group])
                 self.done[job.instance or job.id] += step < 0
+            self.most_of_all = max(self.most_of_all, self._running.total())

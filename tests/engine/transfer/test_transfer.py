@@ -81,8 +81,8 @@ def test_machines_go_on_after_an_import(engine, other, tmp_path):
     export(engine, tmp_path / "f")
     read(other, tmp_path / "f", partitions=4)
     waiting = [id for id in ids if other.get("order", id).jobs]
-    for _ in range(len(waiting)):
-        (job,) = other.take("order", "charge", "w2")
+    for number in range(len(waiting)):
+        (job,) = other.take("order", "charge", "w2", now=other.read_clock() + 1000 * number)
         other.complete(job, {"ok": True})
     paid = [id for id in ids if "Paid" in other.get("order", id).configuration or other.get("order", id).suspended]
     assert set(waiting) <= set(paid)

@@ -139,14 +139,14 @@ def test_an_end_counts_once_and_only_under_its_token(engine, handed, caplog):
 
 def test_its_end_frees_its_place_in_the_limits_of_its_group(engine, handed):
     invoke = ORDER["states"]["Charging"]["invoke"] | {"group": "'a'"}
-    queues = {"charge": {"groups": {"concurrency": 1}}}
+    queues = {"charge": {"concurrency": 1, "groups": {"concurrency": 1}}}
     states = ORDER["states"] | {"Charging": {"invoke": invoke}}
     ticket, job = handed(ORDER | {"partitions": 8, "queues": queues, "states": states})
-    assert ticket["home"] != job.root
-    place = f"{ticket['home']}:q:charge:members"
+    assert {home for _, home in ticket["homes"]} - {job.root}
+    place = f"{ticket['homes'][-1][1]}:q:charge:members"
     assert engine.client.exists(place)
     handover.report_done(ticket, {"paid": 5})
-    assert not engine.client.exists(place)
+    assert not engine.client.exists(*(f"{home}:q:charge:members" for _, home in ticket["homes"]))
 
 
 def test_a_broker_that_is_away_is_a_failed_attempt(engine, settle):

@@ -1,11 +1,13 @@
 -- needs: group_limits, keys, queue_limits
--- Admissions of leased jobs by the home of their group, which so counts the jobs of all partitions of a machine. A job runs
+-- Admissions of leased jobs by the home of their group, or of their queue as the group '', which so counts the jobs of all
+-- partitions of a machine. A job runs
 -- once it is admitted, under its token: so an admission whose token no longer holds its job is one of an attempt that ended,
 -- and can be freed at any time. Partitions that were refused are members, too (letter w), until a place is offered to them.
 local group_admissions = {}
 
 local call = redis.call
 local BUSY_CHECK, CHECK = 1000, 60000 -- ms after which an admission is checked: where jobs were refused, and at all
+local LISTED = 10000 -- leased jobs that are counted when a limit is set
 local MOST = 20 -- admissions that one call names for a check
 
 local function make_waiting(group, partition)
@@ -36,6 +38,7 @@ end
 -- Counts a job that runs under its token, also above the limit.
 function group_admissions.keep(root, queue, group, job, token, now)
     local member = group_limits.make_member(group, 'l', job .. ' ' .. token)
+    if call('ZSCORE', keys.members(root, queue), group_limits.make_member(group, 'l', job)) then return end
     if call('ZADD', keys.members(root, queue), 0, member) == 1 then call('ZADD', keys.admitted(root, queue), now, member) end
 end
 
@@ -47,12 +50,17 @@ function group_admissions.admit(root, queue, group, job, token, has_more, now)
     local earlier, waiting = find_earlier(key, group, job), make_waiting(group, string.match(job, '^%d+'))
     local leased = rules.concurrency and group_limits.count(root, queue, group, 'l') - (earlier and 1 or 0) or 0
     local room, why = queue_limits.compute_allowance(rules, leased, 1, now)
-    if room == 0 or has_more then call('ZADD', key, 0, waiting) else call('ZREM', key, waiting) end
+    if room == 0 or has_more then
+        call('ZADD', key, 0, waiting)
+        call('ZADD', keys.admitted(root, queue), now + CHECK - BUSY_CHECK, waiting)
+    else
+        remove(root, queue, waiting)
+    end
     if room == 0 then
         return type(why) == 'number' and give_turn(root, queue, group, rules, why, now) or 'busy'
     end
     if earlier then remove(root, queue, earlier) end
-    group_limits.count_arrival(root, queue, group, rules, now)
+    group_limits.count_arrival(root, queue, group, rules, 1, now)
     if not rules.concurrency then return 'free' end
     group_admissions.keep(root, queue, group, job, token, now)
     return 'held'
@@ -60,13 +68,13 @@ end
 
 -- Frees the places of jobs whose attempts have ended: `freed` holds group, job and token of each in turn; the job 3-0 is for a
 -- place that was offered to partition 3 in vain. Answers the offers to make: partition, group and the number of its places, in
--- turn. Partitions take turns.
-function group_admissions.free(root, queue, freed, now)
+-- turn. Partitions take turns. `unrun`: the jobs did not run, and do not count against the rate.
+function group_admissions.free(root, queue, freed, now, unrun)
     local groups, offers = {}, {}
     for i = 1, #freed, 3 do
         local group, job = freed[i], freed[i + 1]
         local member = group_limits.make_member(group, 'l', job .. ' ' .. freed[i + 2])
-        if string.sub(job, -2) == '-0' or remove(root, queue, member) then
+        if remove(root, queue, member) or unrun or string.sub(job, -2) == '-0' then
             groups[group] = groups[group] or { count = 0, partition = string.match(job, '^%d+') }
             groups[group].count = groups[group].count + 1
         end
@@ -74,6 +82,10 @@ function group_admissions.free(root, queue, freed, now)
     for group, one in pairs(groups) do
         local rules, key = group_limits.read(root, queue, group), keys.members(root, queue)
         local leased = rules and rules.concurrency and group_limits.count(root, queue, group, 'l') or 0
+        if rules and unrun then
+            group_limits.count_arrival(root, queue, group, rules, -one.count, now)
+            rules = group_limits.read(root, queue, group)
+        end
         local room = rules and queue_limits.compute_allowance(rules, leased, one.count, now) or 0
         local first, last = group_limits.list_ranges(group, 'w')
         local here = make_waiting(group, one.partition)
@@ -83,7 +95,7 @@ function group_admissions.free(root, queue, freed, now)
             for i = 1, #others do found[#found + 1] = others[i] end
         end
         for i, member in ipairs(found) do
-            call('ZREM', key, member)
+            remove(root, queue, member)
             local _, _, partition = group_limits.parse_member(member)
             local places = math.floor(room / #found) + (i <= room % #found and 1 or 0)
             local at = #offers
@@ -99,11 +111,49 @@ function group_admissions.list_unchecked(root, queue, is_busy, now)
     local before = now - (is_busy and BUSY_CHECK or CHECK)
     local due = call('ZRANGEBYSCORE', key, '-inf', before, 'LIMIT', 0, MOST)
     if not due[1] then due = call('ZRANGEBYSCORE', key, '(' .. now + CHECK, '+inf', 'LIMIT', 0, MOST) end -- the clock was set
-    for i, member in ipairs(due) do
-        call('ZADD', key, now, member)
-        local group, _, rest = group_limits.parse_member(member)
-        local at = 3 * i - 2
-        found[at], found[at + 1], found[at + 2] = group, string.match(rest, '^(%S+) (.+)$')
+    for _, member in ipairs(due) do
+        local group, letter, rest = group_limits.parse_member(member)
+        if letter == 'w' then
+            remove(root, queue, member) -- it would have asked again: its jobs are gone
+        else
+            call('ZADD', key, now, member)
+            local at = #found
+            found[at + 1], found[at + 2], found[at + 3] = group, string.match(rest, '^(%S+) (.+)$')
+        end
+    end
+    return found
+end
+
+-- Answers where the jobs of a group are counted: the number of the home of the queue, and of that of the group; false for none.
+-- `known`: what was found for others.
+function group_admissions.find_homes(root, queue, group, known)
+    local homes = {}
+    for i, name in ipairs({ '', group ~= '' and group or nil }) do
+        local word = queue .. '\0' .. name
+        if known[word] == nil then
+            local rules = group_limits.read(root, queue, name)
+            known[word] = rules and rules.concurrency and rules.home or false
+        end
+        homes[i] = known[word]
+    end
+    return homes[1], homes[2]
+end
+
+-- Lists the leased jobs of a queue that homes have to count: home, group, job and token of each in turn.
+function group_admissions.list_leased(root, queue)
+    local found, known = {}, {}
+    if call('EXISTS', keys.rules(root, queue)) == 0 then return found end
+    for _, job in ipairs(call('ZRANGE', keys.leased(root, queue), 0, LISTED - 1)) do
+        local row = redis.pcall('HMGET', keys.job(root, job), 'group', 'token')
+        if not row.err and row[2] then
+            local homes = { group_admissions.find_homes(root, queue, row[1] or '', known) }
+            for i = 1, 2 do
+                local at = #found
+                if homes[i] then
+                    found[at + 1], found[at + 2], found[at + 3], found[at + 4] = homes[i], i == 1 and '' or row[1], job, row[2]
+                end
+            end
+        end
     end
     return found
 end

@@ -47,28 +47,23 @@ local function decode(text)
     return ok and type(found) == 'table' and found or {}
 end
 
--- Answers among how many partitions the groups of a queue have their homes. The number stays when a machine grows, so that a
--- group keeps its home.
-local function read_homes(root)
-    local row = call('HMGET', keys.meta(root), 'homes', 'partitions')
-    return tonumber(row[1] or row[2] or 1)
-end
-
 -- Answers the number of the partition that admits the jobs of a group; nil where this one does so when it leases them.
 local function find_home(root, group, homes, is_asked)
-    local home = homes > 1 and tonumber(string.sub(redis.sha1hex(group), 1, 8), 16) % homes or 0
+    local home = queue_limits.find_home(group, homes)
     return (is_asked or home ~= tonumber(string.match(root, ':(%d+)}$'))) and home or nil
 end
 
--- Reads the limits of a group; nil when it has none. `declared`: those of all groups as text, where the caller has read them.
+-- Reads the limits of a group, '' for the queue; nil when it has none. `declared`: those of all groups as text, where the caller
+-- has read them.
 function group_limits.read(root, queue, group, declared)
+    if group == '' then return (queue_limits.read(root, queue)) end
     declared = declared or call('HGET', keys.rules(root, queue), 'groups')
     if not declared then return nil end
     local own, of_all = decode(call('HGET', keys.limits(root, queue), group) or nil), decode(declared)
     local rules = queue_limits.make(own.paused, own.concurrency or of_all.concurrency, own.rate or of_all.rate)
     if rules then
-        rules.homes = of_all.homes or read_homes(root) -- the library before wrote none
-        rules.home = find_home(root, group, rules.homes, of_all.asked)
+        local homes = of_all.homes or queue_limits.count_homes(root) -- the library before wrote none
+        rules.home = find_home(root, group, homes, of_all.asked)
     end
     if rules and rules.interval then rules.tat = tonumber(call('ZSCORE', keys.arrivals(root, queue), group) or 0) end
     return rules
@@ -104,7 +99,8 @@ end
 -- Has the next take make ready `places` held jobs of a group, for which its home has room; tells whether there are any.
 function group_limits.offer(root, queue, group, places)
     if not group_limits.list_held(root, queue, group, 1)[1] then return false end
-    call('ZADD', keys.releases(root, queue), -places, group)
+    local mark = read_mark(root, queue, group)
+    call('ZADD', keys.releases(root, queue), (mark > LOOKED and math.min(mark, 0) or 0) - places, group)
     return true
 end
 
@@ -169,16 +165,11 @@ function group_limits.restore(root, queue, group, saved)
     call('ZREM', keys.releases(root, queue), group)
 end
 
--- Counts a leased job against the rate of its group.
-function group_limits.count_arrival(root, queue, group, rules, now)
+-- Counts leased jobs against the rate of their group; below 0, as many that did not run.
+function group_limits.count_arrival(root, queue, group, rules, number, now)
+    if group == '' then return queue_limits.count_taken(rules, root, queue, number, now) end
     if not rules.interval then return end
-    call('ZADD', keys.arrivals(root, queue), queue_limits.compute_arrival(rules, now) + rules.interval, group)
-end
-
--- Gives this partition its share of the limits of a group, for callers that have no jobs admitted.
-local function take_share(rules, root)
-    if rules.concurrency then rules.concurrency = queue_limits.compute_share(root, rules.concurrency, rules.homes) end
-    if rules.interval then rules.interval = rules.interval * rules.homes end
+    call('ZADD', keys.arrivals(root, queue), queue_limits.compute_arrival(rules, now) + number * rules.interval, group)
 end
 
 -- Tells whether a job that was popped may be leased now, and counts it if so. `groups`: the default limits as text. `asks`: the
@@ -189,11 +180,12 @@ function group_limits.admit(root, queue, job, group, groups, now, asks)
     if not rules then return true end
     if not was_ready and group_limits.list_held(root, queue, group, 1)[1] then return false end
     if rules.home and asks then return not rules.paused, rules.home end
-    if rules.home then take_share(rules, root) end
+    local home = rules.home
+    if home then queue_limits.take_share(root, rules) end
     local leased = rules.concurrency and count(root, queue, group, 'l') or 0
-    if queue_limits.compute_allowance(rules, leased, 1, now) == 0 then return false, rules.home end
+    if queue_limits.compute_allowance(rules, leased, 1, now) == 0 then return false, home end
     call('ZADD', key, 0, make_member(group, 'l', job))
-    group_limits.count_arrival(root, queue, group, rules, now)
+    group_limits.count_arrival(root, queue, group, rules, 1, now)
     return true
 end
 
@@ -264,7 +256,7 @@ end
 function group_limits.mark_further(root, queue, marker, most)
     local group, key = string.sub(marker, 2), keys.members(root, queue)
     for _ = 1, most do
-        local first = call('ZRANGEBYLEX', key, group == '' and '-' or '(' .. group .. '\1', '+', 'LIMIT', 0, 1)[1]
+        local first = call('ZRANGEBYLEX', key, '(' .. group .. '\1', '+', 'LIMIT', 0, 1)[1]
         if not first then return call('ZREM', keys.releases(root, queue), marker) and nil end
         group = group_limits.parse_member(first)
         group_limits.mark(root, queue, group)
@@ -275,7 +267,8 @@ function group_limits.mark_further(root, queue, marker, most)
 end
 
 local function is_used(root, queue)
-    return call('EXISTS', keys.limits(root, queue), keys.members(root, queue)) > 0
+    return call('EXISTS', keys.limits(root, queue)) == 1
+        or call('ZRANGEBYLEX', keys.members(root, queue), '(\1', '+', 'LIMIT', 0, 1)[1] ~= nil
 end
 
 -- Stores what the definition declares for each group, {concurrency, rate = count, per = ms, burst}; nothing for no limits.
@@ -283,8 +276,8 @@ function group_limits.declare(root, queue, declared)
     local key, text = keys.rules(root, queue), nil
     local before = call('HGET', key, 'groups') or nil
     if next(declared) or is_used(root, queue) then
-        text = json.encode({ concurrency = declared.concurrency, rate = queue_limits.format_rate(declared, 1),
-            homes = read_homes(root), asked = decode(before).asked })
+        text = json.encode({ concurrency = declared.concurrency, rate = queue_limits.format_rate(declared),
+            homes = queue_limits.count_homes(root), asked = decode(before).asked })
     end
     if text == before then return end
     if text then call('HSET', key, 'groups', text) else call('HDEL', key, 'groups') end
@@ -296,9 +289,10 @@ end
 function group_limits.note_asked(root, queue)
     local key = keys.rules(root, queue)
     local declared = decode(call('HGET', key, 'groups') or nil)
-    if declared.asked then return end
+    if declared.asked then return true end
     declared.asked = true
     call('HSET', key, 'groups', json.encode(declared))
+    return true
 end
 
 -- Changes the own limits of a group: `fields` holds what changes, '' in place of what goes. Answers nil, or why not.
@@ -310,7 +304,7 @@ function group_limits.set(root, queue, group, fields)
     end
     for name, value in pairs(fields) do own[name] = value ~= '' and value or nil end
     if next(own) then call('HSET', key, group, json.encode(own)) else call('HDEL', key, group) end
-    call('HSETNX', keys.rules(root, queue), 'groups', json.encode({ homes = read_homes(root) }))
+    call('HSETNX', keys.rules(root, queue), 'groups', json.encode({ homes = queue_limits.count_homes(root) }))
     if fields.rate then call('ZREM', keys.arrivals(root, queue), group) end
     recount_leased(root, queue, group)
     group_limits.mark(root, queue, group)

@@ -1,4 +1,4 @@
--- needs: group_limits, jobs, keys, queue_counters, ready_order
+-- needs: group_limits, jobs, keys, queue_counters, queue_limits, ready_order
 -- Held jobs of a queue: those of groups that have reached their limits. A take makes ready what the limits allow by then.
 local held_jobs = {}
 
@@ -66,17 +66,26 @@ local function rest(root, queue, group, ms, now)
     return group_limits.rest(root, queue, group, ms, now)
 end
 
--- Holds a leased job again that the home of its group did not admit, where it was, and does not count the attempt. The group
--- rests for some ms or, without `ms`, as usual. Answers for how long; nil when the token no longer holds the job.
-function held_jobs.take_back(root, queue, job, token, ms, now)
+-- Tells whether a take would find a job.
+function held_jobs.has_takable(root, queue, now)
+    local first = call('ZRANGE', keys.ready(root, queue), 0, 0, 'WITHSCORES')[2]
+    if not first or tonumber(first) < group_limits.HELD then return first ~= nil end
+    return held_jobs.find_next(root, queue, now) == 1
+end
+
+-- Puts a leased job back where it was that the home of its group did not admit, or that of its queue (`group` is ''), and does
+-- not count the attempt. The group or queue rests for some ms or, without `ms`, as usual. Answers for how long; nil when the
+-- token no longer holds the job.
+function held_jobs.take_back(root, queue, job, token, group, ms, now)
     local row = jobs.read_held(root, job, token, FIELDS)
-    if not row or row.queue ~= queue or not row.group then return nil end
+    if not row or row.queue ~= queue or group ~= '' and not row.group then return nil end
     local attempt, key = tonumber(row.attempt) - 1, keys.job(root, job)
-    local score = ready_order.compute_score(root, queue, job, row, attempt > 0)
+    local score = ready_order.compute_score(root, queue, job, row, attempt > 0 or group == '')
     jobs.move(root, job, queue, 'leased', 'ready', score, 'attempt', attempt, 'token', '', 'worker', '')
     if attempt == 0 then call('HDEL', key, 'taken', 'started') end
     local waited = (tonumber(row.taken) or now) - (tonumber(row.due or row.created) or now)
     queue_counters.count_wait_times(root, queue, { [queue_counters.find_bucket(waited)] = -1 })
+    if group == '' then return queue_limits.rest(root, queue, ms, now) end
     if score < group_limits.HELD then jobs.ring_bell(root, queue) end
     return rest(root, queue, row.group, ms, now)
 end

@@ -1,11 +1,14 @@
 -- needs: keys
--- Limits of a queue, or of one group of it: a pause, a number of jobs leased at a time, a rate. Each partition has its share
--- of a queue's. An operator's limit overrides the one of the definition; 0 from either means no limit.
+-- Limits of a queue, or of one group of it: a pause, a number of jobs leased at a time, a rate. An operator's limit overrides
+-- the one of the definition; 0 from either means no limit. Of a machine with several partitions a queue has a home among them,
+-- as a group has, that admits its jobs (group_admissions.lua). Where it refuses, the queue rests on the partition that asked.
 local queue_limits = {}
 
 local BURST_MS = 50 -- jobs of this time may be taken at once, so that a worker need not call for each
 local SKEW_MS = 1000
-local FIELDS = { 'paused', 'concurrency', 'rate', 'declared_concurrency', 'declared_rate', 'tat', 'groups' }
+local REST, LONGEST = 1000, 60000 -- ms of a queue whose home has no room; one that rests for longer saw a clock that was set back
+local FIELDS = { 'paused', 'concurrency', 'rate', 'declared_concurrency', 'declared_rate', 'tat', 'groups', 'whole',
+    'declared_whole', 'rest' }
 local MAX_JOBS, MAX_MS = 1e9, 1e13
 local floor, max = math.floor, math.max
 
@@ -23,6 +26,26 @@ end
 function queue_limits.compute_share(root, whole, partitions)
     local number = tonumber(string.match(root, ':(%d+)}$'))
     return max(1, floor(whole / partitions) + (number < whole % partitions and 1 or 0))
+end
+
+-- Answers among how many partitions queues and groups have their homes. The number stays when a machine grows, so that each
+-- keeps its home. The second result: the number of partitions.
+function queue_limits.count_homes(root)
+    local row = redis.call('HMGET', keys.meta(root), 'homes', 'partitions')
+    return tonumber(row[1] or row[2] or 1), tonumber(row[2] or 1)
+end
+
+-- Answers the number of the home of a queue or a group.
+function queue_limits.find_home(name, homes)
+    return homes > 1 and tonumber(string.sub(redis.sha1hex(name), 1, 8), 16) % homes or 0
+end
+
+-- Gives a partition its share of limits, for callers that have no jobs admitted.
+function queue_limits.take_share(root, rules)
+    local _, partitions = queue_limits.count_homes(root)
+    if rules.concurrency then rules.concurrency = queue_limits.compute_share(root, rules.concurrency, partitions) end
+    if rules.interval then rules.interval = rules.interval * partitions end
+    rules.home = nil
 end
 
 -- Makes limits of a pause, a number of jobs and a rate as text; nil when there are none.
@@ -43,7 +66,15 @@ end
 function queue_limits.read(root, queue)
     local row = redis.call('HMGET', keys.rules(root, queue), unpack(FIELDS))
     local rules = queue_limits.make(row[1], row[2] or row[4], row[3] or row[5])
-    if rules then rules.tat = tonumber(row[6] or 0) end
+    if rules then rules.tat, rules.rest = tonumber(row[6] or 0), tonumber(row[10] or nil) end
+    if not rules or not (rules.concurrency or rules.interval) then return rules, row[7] or nil end
+    local homes, partitions = queue_limits.count_homes(root)
+    if partitions > 1 then
+        rules.home = queue_limits.find_home(queue, homes)
+        local own, declared = row[8] and 1 or partitions, row[9] and 1 or partitions -- the library before stored shares
+        if rules.concurrency then rules.concurrency = rules.concurrency * (row[2] and own or declared) end
+        if rules.interval then rules.interval = rules.interval / (row[3] and own or declared) end
+    end
     return rules, row[7] or nil
 end
 
@@ -76,33 +107,71 @@ function queue_limits.compute_allowance(rules, leased, count, now)
     return count, why
 end
 
+-- Answers how many of `count` jobs a partition may lease that has them admitted; where fewer, also why.
+function queue_limits.count_room(rules, count, now)
+    if rules.paused then return 0, 'paused' end
+    local room, why = math.min(rules.concurrency or count, rules.interval and rules.burst or count), 1
+    if rules.rest and rules.rest < 0 then
+        room, why = math.min(room, -rules.rest), REST
+    elseif rules.rest and rules.rest <= now + LONGEST then
+        room, why = rules.rest > now and 0 or 1, max(1, rules.rest - now)
+    end
+    if room < count then return room, why end
+    return count
+end
+
+-- Lets a queue rest whose home had no room, for some ms or as usual, unless there was an offer meanwhile. Answers for how long.
+function queue_limits.rest(root, queue, ms, now)
+    local key = keys.rules(root, queue)
+    if tonumber(redis.call('HGET', key, 'rest') or 0) < 0 then return 1 end
+    redis.call('HSET', key, 'rest', now + (ms or REST))
+    return ms or REST
+end
+
+-- Has the next take lease jobs for `places` that the home of the queue has for it.
+function queue_limits.offer(root, queue, places)
+    local key = keys.rules(root, queue)
+    redis.call('HSET', key, 'rest', math.min(0, tonumber(redis.call('HGET', key, 'rest') or 0)) - places)
+end
+
+-- Notes that a take has used what the home offered. `has_more`: whether jobs are left.
+function queue_limits.end_rest(rules, root, queue, has_more, now)
+    if not rules.rest then return end
+    if rules.rest < 0 and has_more then
+        redis.call('HSET', keys.rules(root, queue), 'rest', now + REST)
+    else
+        redis.call('HDEL', keys.rules(root, queue), 'rest')
+    end
+end
+
 -- Counts `count` taken jobs against the rate.
 function queue_limits.count_taken(rules, root, queue, count, now)
     if not rules.interval then return end
     redis.call('HSET', keys.rules(root, queue), 'tat', queue_limits.compute_arrival(rules, now) + count * rules.interval)
 end
 
--- Writes a declared rate as text, where each of some partitions has a share; nil for none.
-function queue_limits.format_rate(declared, shares)
+-- Writes a declared rate as text; nil for none.
+function queue_limits.format_rate(declared)
     if not declared.rate then return nil end
-    local text = string.format('%.0f/%.0f', declared.rate, declared.per * shares)
+    local text = string.format('%.0f/%.0f', declared.rate, declared.per)
     return declared.burst and string.format('%s/%.0f', text, declared.burst) or text
 end
 
--- Stores the limits that the current definition declares for a queue: {concurrency, rate = count, per = ms, burst}.
-function queue_limits.declare(root, queue, declared, partitions)
+-- Stores limits of a queue as text, '' for none. `prefix`: '' for those of an operator, 'declared_' for the definition's.
+-- `is_whole`: they are those of all partitions.
+function queue_limits.store(root, queue, prefix, concurrency, rate, is_whole)
     local key = keys.rules(root, queue)
-    local concurrency, rate = declared and declared.concurrency, declared and queue_limits.format_rate(declared, partitions)
-    if concurrency then
-        redis.call('HSET', key, 'declared_concurrency', queue_limits.compute_share(root, concurrency, partitions))
-    else
-        redis.call('HDEL', key, 'declared_concurrency')
+    local whole = is_whole and concurrency .. rate ~= '' and '1' or ''
+    for name, value in pairs({ concurrency = concurrency, rate = rate, whole = whole }) do
+        if value == '' then redis.call('HDEL', key, prefix .. name) else redis.call('HSET', key, prefix .. name, value) end
     end
-    if rate then
-        redis.call('HSET', key, 'declared_rate', rate)
-    else
-        redis.call('HDEL', key, 'declared_rate')
-    end
+    redis.call('HDEL', key, 'rest')
+end
+
+-- Stores the limits that the current definition declares for a queue: {concurrency, rate = count, per = ms, burst}.
+function queue_limits.declare(root, queue, declared)
+    local concurrency = declared.concurrency and string.format('%.0f', declared.concurrency) or ''
+    queue_limits.store(root, queue, 'declared_', concurrency, queue_limits.format_rate(declared) or '', true)
 end
 
 return queue_limits

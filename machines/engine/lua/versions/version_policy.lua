@@ -116,12 +116,12 @@ end
 
 -- The limits of the current version apply to all queues, also those that only earlier versions use. `only`: the queues to
 -- declare, a set; nil for all.
-function version_policy.store_limits(root, source, partitions, only)
+function version_policy.store_limits(root, source, only)
     local declared = source.limits or {}
     for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
         if not only or only[queue] then
             local row = declared[queue] or {}
-            queue_limits.declare(root, queue, row, partitions)
+            queue_limits.declare(root, queue, row)
             group_limits.declare(root, queue, row.groups or {})
         end
     end
@@ -131,12 +131,11 @@ end
 function version_policy.make_current(root, def)
     local row = redis.call('HMGET', keys.definition(root, match(def, '^%d+')), 'digest', 'program')
     if not row[2] or row[1] ~= match(def, ':(%x+)$') then return 'version ' .. match(def, '^%d+') .. ' is not published here' end
-    local held = redis.call('HMGET', keys.meta(root), 'current', 'partitions')
-    if held[1] == def then return nil end
+    if redis.call('HGET', keys.meta(root), 'current') == def then return nil end
     local source = cjson.decode(row[2])
     redis.call('HSET', keys.meta(root), 'current', def)
     version_policy.close_grants(root, source, true)
-    version_policy.store_limits(root, source, tonumber(held[2] or 1))
+    version_policy.store_limits(root, source)
     return nil
 end
 

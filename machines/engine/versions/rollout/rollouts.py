@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from machines.engine import arguments
@@ -47,6 +47,8 @@ class RolloutMethods(EngineBase):
     VersionRefused where a roll-out, a pin or a withdrawn version does not allow it. Instances that exist stay in their
     version.
     """
+
+    _count_leased: Callable[[str], None]
 
     def version_choice(self, machine: str) -> VersionChoice:
         """Return which version new instances get, and the ``turn`` of it. One round trip."""
@@ -236,6 +238,7 @@ class RolloutMethods(EngineBase):
             arguments.check_reason(reason),
         )
         self._catalog.change_policy(machine, words)
+        self._count_leased(machine)
 
 
 def read_percent(percent: object) -> int:

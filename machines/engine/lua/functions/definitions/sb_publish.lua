@@ -161,7 +161,7 @@ local function store_limits(root, source, row, known)
         only = {}
         for _, queue in ipairs(source.queues or {}) do only[queue] = not known[queue] or nil end
     end
-    version_policy.store_limits(root, source, tonumber(row.partitions), only)
+    version_policy.store_limits(root, source, only)
 end
 
 local function store_new(root, def, version, row, source, is_known)
@@ -200,7 +200,7 @@ return function(KEYS, ARGV)
         if row.is_current then
             redis.call('HSET', keys.meta(root), 'current', def)
             version_policy.close_grants(root, source, true)
-            version_policy.store_limits(root, source, tonumber(row.partitions))
+            version_policy.store_limits(root, source)
         end
         if row.becomes then row.becomes() end
         return { replies.OK, tostring(version), '0' }

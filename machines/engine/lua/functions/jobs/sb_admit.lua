@@ -1,26 +1,27 @@
--- needs: arguments, group_admissions, group_limits, held_jobs, jobs, pulse, replies
--- sb_admit: has the limits of a group hold for the jobs of all partitions: admits leased jobs at the home of their group, keeps
--- them while their leases are renewed, and frees their places when they have ended; gives those back that were not admitted,
--- and calls for those that may now be.
+-- needs: arguments, group_admissions, group_limits, held_jobs, jobs, pulse, queue_limits, replies
+-- sb_admit: has the limits of a queue and of its groups hold for the jobs of all partitions: admits leased jobs at the home
+-- of each, keeps them while their leases are renewed, and frees their places when they have ended; gives those back that were
+-- not admitted, and calls for those that may now be.
 -- KEYS:    1 root of the partition
--- ARGV:    1 admit, keep or free (at the home), back or offer (where the jobs are) · 2 queue · 3 now (ms, or '') · then for each,
---          at most 1000: with admit, group, job, token and 'more' where its partition holds further jobs of the group, or '';
---          with keep and free, group, job, token; with back, job, token and what admit answered; with offer, group and the
---          number of places
+-- ARGV:    1 admit, keep, free or undo (at the home), back, offer or list (where the jobs are) · 2 queue · 3 now (ms, or '')
+--          · then for each, at most 1000: with admit, group ('' for the queue), job, token and 'more' where its partition
+--          has further jobs of it, or ''; with keep, free and undo (of jobs that did not run), group, job, token; with
+--          back, job, token, group and what admit answered; with offer, group and the number of places
 -- Returns: for admit {OK, word, ..., group, job, token, ...}: of each job 'held', 'free' where it need not be freed, 'busy' or
---          the ms after which to ask again; then admissions to free if the token no longer holds the job · for free {OK,
---          partition, group, places, ...}: the offers to make · for back {OK, ms after which to ask again} · for keep {OK}
---          · for offer {OK, group, places, ...}: those in vain, to free again for a job 0 · {BADARG, why}
+--          the ms after which to ask again; then admissions to free if the token no longer holds the job · for free and undo
+--          {OK, partition, group, places, ...}: the offers to make · for back {OK, ms after which to ask again} · for keep {OK}
+--          · for offer {OK, group, places, ...}: those in vain, to free again for a job 0 · for list {OK, home, group, job,
+--          token, ...}: leased jobs that homes count · {BADARG, why}
 -- Notifies: <root>:pulse with back
 -- Cost:    O(jobs * log(queue))
-local WORDS, MOST = { admit = 4, keep = 3, free = 3, back = 3, offer = 2 }, 1000
+local WORDS, MOST = { admit = 4, keep = 3, free = 3, undo = 3, back = 4, offer = 2, list = 1 }, 1000
 
 local modes = {}
 
 function modes.admit(root, queue, words, now)
-    local reply, is_busy = { replies.OK }, false
-    group_limits.note_asked(root, queue)
+    local reply, is_busy, is_noted = { replies.OK }, false, false
     for i = 1, #words, 4 do
+        if not is_noted and words[i] ~= '' then is_noted = group_limits.note_asked(root, queue) end
         local word = group_admissions.admit(root, queue, words[i], words[i + 1], words[i + 2], words[i + 3] == 'more', now)
         reply[#reply + 1] = tostring(word)
         is_busy = is_busy or word == 'busy'
@@ -40,20 +41,39 @@ function modes.free(root, queue, words, now)
     return reply
 end
 
+function modes.undo(root, queue, words, now)
+    local reply = group_admissions.free(root, queue, words, now, true)
+    table.insert(reply, 1, replies.OK)
+    return reply
+end
+
+function modes.list(root, queue)
+    local reply = group_admissions.list_leased(root, queue)
+    table.insert(reply, 1, replies.OK)
+    return reply
+end
+
 function modes.back(root, queue, words, now)
     local first = math.huge
-    for i = 1, #words, 3 do
-        local wait = held_jobs.take_back(root, queue, words[i], words[i + 1], tonumber(words[i + 2]), now)
+    for i = 1, #words, 4 do
+        local wait = held_jobs.take_back(root, queue, words[i], words[i + 1], words[i + 2], tonumber(words[i + 3]), now)
         first = math.min(first, wait or first)
     end
     pulse.ring(root)
     return { replies.OK, first < math.huge and first or 0 }
 end
 
-function modes.offer(root, queue, words)
+local function offer(root, queue, group, places, now)
+    if group ~= '' then return group_limits.offer(root, queue, group, places) end
+    if not held_jobs.has_takable(root, queue, now) then return false end
+    queue_limits.offer(root, queue, places)
+    return true
+end
+
+function modes.offer(root, queue, words, now)
     local reply, is_heard = { replies.OK }, false
     for i = 1, #words, 2 do
-        if group_limits.offer(root, queue, words[i], tonumber(words[i + 1])) then
+        if offer(root, queue, words[i], tonumber(words[i + 1]), now) then
             is_heard = true
         else
             reply[#reply + 1], reply[#reply + 2] = words[i], words[i + 1]
@@ -69,7 +89,7 @@ local function check_words(mode, words)
         return 'each comes in ' .. WORDS[mode] .. ' words, 1 to ' .. MOST .. ' of them'
     end
     for i = 1, #words, WORDS[mode] do
-        local job = (mode == 'admit' or mode == 'keep' or mode == 'free') and words[i + 1]
+        local job = (WORDS[mode] == 3 or mode == 'admit') and words[i + 1]
         if job and not string.find(job, '^%d+%-%d+$') then return 'a job has an id like 0-1' end
         if mode == 'offer' and not arguments.parse_count(words[i + 1], 1, MOST) then return 'places are 1 to ' .. MOST end
     end
@@ -78,9 +98,9 @@ end
 
 return function(KEYS, ARGV)
     local root, mode, queue = KEYS[1], ARGV[1], ARGV[2]
-    arguments.need(WORDS[mode or ''], 'admit, keep, free, back or offer')
+    arguments.need(WORDS[mode or ''], 'admit, keep, free, undo, back, offer or list')
     arguments.refuse(arguments.check_queue(queue))
     local now, words = arguments.need_now(ARGV[3]), { unpack(ARGV, 4) }
-    arguments.refuse(check_words(mode, words))
+    arguments.refuse(mode ~= 'list' and check_words(mode, words))
     return modes[mode](root, queue, words, now)
 end

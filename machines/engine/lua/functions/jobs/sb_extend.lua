@@ -1,13 +1,15 @@
--- needs: arguments, due_times, jobs, json, keys, replies
+-- needs: arguments, due_times, group_admissions, jobs, json, keys, replies
 -- sb_extend: renews leases that a worker still holds, none beyond the deadline of its job. A length that is not the job's own
 -- is noted in its hash (extended).
 -- KEYS:    1 root of the partition
--- ARGV:    1 now (ms, or '') · 2 lease in ms · then job, token, job, token, ...
+-- ARGV:    1 now (ms, or '') · 2 lease in ms · then job, token, job, token, ... · last, 'homes' from a caller that has
+--          jobs counted by the homes of queues and groups
 -- Returns: {OK, word, ...} for each pair in order: '1' still held · 'gone' · 'withdrawn' · 'taken back' · {BADARG, why}
+--          · with 'homes', then for jobs that homes count: queue, home, group, number of the pair, ...
 -- Notifies: nothing
 -- Cost:    O(pairs * log(queue))
 
-local FIELDS = { 'queue', 'token', 'deadline', 'lease', 'extended' }
+local FIELDS = { 'queue', 'token', 'deadline', 'lease', 'extended', 'group' }
 
 -- Leases of one queue are written together.
 local function add_renewal(renewed, root, queue, lease_end, job)
@@ -19,8 +21,9 @@ end
 return function(KEYS, ARGV)
     local root, lease = KEYS[1], arguments.parse_count(ARGV[2], 1, arguments.MAX_MS)
     arguments.need(lease, 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms')
-    arguments.need(#ARGV <= 4002, 'at most 2000 leases are renewed at a time')
+    arguments.need(#ARGV <= 4003, 'at most 2000 leases are renewed at a time')
     local now, reply, renewed, lengths = arguments.need_now(ARGV[1]), { replies.OK }, {}, {}
+    local asks, known, counted = #ARGV % 2 == 1 and ARGV[#ARGV] == 'homes', {}, {}
     for i = 3, #ARGV - 1, 2 do
         local job = ARGV[i]
         local row, lost = jobs.read_held(root, job, ARGV[i + 1], FIELDS)
@@ -28,6 +31,14 @@ return function(KEYS, ARGV)
             local lease_end = math.min(now + lease, tonumber(row.deadline or now + lease))
             add_renewal(renewed, root, row.queue, lease_end, job)
             due_times.note(root, lease_end, now)
+            local homes = asks and { group_admissions.find_homes(root, row.queue, row.group or '', known) } or {}
+            for number = 1, 2 do
+                if homes[number] then
+                    for _, word in ipairs({ row.queue, homes[number], number == 1 and '' or row.group, (i - 1) / 2 }) do
+                        counted[#counted + 1] = word
+                    end
+                end
+            end
             if jobs.get_lease(row) ~= lease then lengths[#lengths + 1] = keys.job(root, job) end
         end
         reply[#reply + 1] = lost or '1'
@@ -36,5 +47,6 @@ return function(KEYS, ARGV)
     for key, list in pairs(renewed) do redis.call('ZADD', key, unpack(list)) end
     for _, key in ipairs(lengths) do redis.call('HSET', key, 'extended', json.number(lease)) end
     due_times.ring_bell(root)
+    for _, word in ipairs(counted) do reply[#reply + 1] = word end
     return reply
 end

@@ -1,9 +1,10 @@
 -- needs: arguments, group_limits, jobs, json, keys, partition_log, pulse, queue_limits, ready_order, replies
 -- sb_queue: pauses, resumes or limits one queue, or one group of it. The log says who did it and why.
 -- KEYS:    1 root of the partition
--- ARGV:    1 queue · 2 pause | resume | limit · 3 actor · 4 reason · 5 now (ms, or '') · 6 with limit, concurrency of this
---          partition ('0' = none, '' = as the definition declares) · 7 with limit, rate: <count>/<ms> or
---          <count>/<ms>/<burst>, '0' or '' likewise · 8 group, '' for the queue; its limits are those of all partitions
+-- ARGV:    1 queue · 2 pause | resume | limit · 3 actor · 4 reason · 5 now (ms, or '') · 6 with limit, concurrency ('0' =
+--          none, '' = as the definition declares) · 7 with limit, rate: <count>/<ms> or
+--          <count>/<ms>/<burst>, '0' or '' likewise · 8 group, '' for the queue · 9 'whole' where the limits of a queue are
+--          those of all partitions, as of a group; else its share of this one
 -- Returns: {OK} · {BADARG, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(1)
@@ -22,19 +23,15 @@ local function check_arguments(queue, action, concurrency, rate, group)
     return ready_order.check_group(group)
 end
 
-local function store_limit(key, field, value)
-    if value == '' then redis.call('HDEL', key, field) else redis.call('HSET', key, field, value) end
-end
-
-local function change_queue(key, action, now, call)
+local function change_queue(root, queue, key, action, now, call)
     if action == 'pause' then
         redis.call('HSET', key, 'paused', now, 'actor', call.actor, 'reason', call.reason)
     elseif action == 'resume' then
         redis.call('HDEL', key, 'paused', 'actor', 'reason')
     else
-        store_limit(key, 'concurrency', call.concurrency)
-        store_limit(key, 'rate', call.rate)
+        queue_limits.store(root, queue, '', call.concurrency, call.rate, call.whole)
         redis.call('HDEL', key, 'tat')
+        redis.call('ZREM', keys.arrivals(root, queue), '\0')
     end
 end
 
@@ -51,6 +48,7 @@ return function(KEYS, ARGV)
     local actor, reason = ARGV[3] or '', ARGV[4] or ''
     local concurrency, rate, group = ARGV[6] or '', ARGV[7] or '', ARGV[8] or ''
     local call = { actor = actor, reason = reason, concurrency = concurrency, rate = rate, group = group }
+    call.whole = ARGV[9] == 'whole'
     arguments.refuse(check_arguments(queue, action, concurrency, rate, group))
     arguments.refuse(arguments.check('', '', actor, reason, ARGV[5] or ''))
     local now, key = arguments.read_now(ARGV[5]), keys.rules(root, queue)
@@ -60,7 +58,7 @@ return function(KEYS, ARGV)
     if group ~= '' then arguments.refuse(change_group(root, queue, action, now, call)) end
     local data = { queue = queue, concurrency = concurrency, rate = rate, group = group ~= '' and group or nil }
     partition_log.append(root, 'kind', 'queue', 'name', action, 'data', json.encode(data), 'actor', actor, 'reason', reason)
-    if group == '' then change_queue(key, action, now, call) end
+    if group == '' then change_queue(root, queue, key, action, now, call) end
     if action ~= 'resume' then redis.call('SADD', keys.queues(root), queue) end -- a queue with rules is listed
     if action ~= 'pause' and waiting > 0 then jobs.ring_bell(root, queue, waiting) end
     pulse.ring(root)

@@ -5,14 +5,14 @@
 -- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = that of each job) · 5 now (ms, or '') · 6 nonce,
 --          mixed into the tokens · 7 'hears' from a caller that hears the channel <root>:bells and does not wait on the list
 --          <root>:q:<queue>:bell · 8 'brief' for plain jobs of an instance as a text in place of the list,
---          from a caller that has jobs admitted: without it, each partition has a share of the limits of groups
+--          from a caller that has jobs admitted: without it, each partition has a share of the limits
 -- Returns: {OK, hint, now, job, {field, value, ... of the job as they were before}, token (it begins with the attempt), ms
 --          the lease ends, definition of its instance, that instance's data (JSON), job, ...}; the last two are '' for a job
 --          without an instance. The text of a plain job: when it was created, its src, invoke and instance, between spaces.
 --          A field `home`, '3' or '3 more', says that the partition of this number has to admit the job before it runs
---          (sb_admit), and whether jobs of its group are held here. The hint says why there are fewer than `count`: '' there
---          are no more, 'more' some ms were over (with 'hears'), 'paused', 'busy' (as many are leased as may be) or the ms until
---          the rate allows one more · {BADARG, why}
+--          (sb_admit), and whether jobs of its group are held here; one more word at the end says it of the queue. The hint
+--          says why there are fewer than `count`: '' there are no more, 'more' some ms were over (with 'hears'), 'paused',
+--          'busy' (as many are leased as may be) or the ms until there may be room · {BADARG, why}
 -- Notifies: <root>:pulse when anything was taken
 -- Cost:    O(count * log(queue))
 local MAX_COUNT, WAKE = 1000, 100
@@ -155,6 +155,13 @@ local function pop(ready, count, has_held)
     return popped
 end
 
+-- Ends the rest of a queue whose home admits its jobs; answers the home, as of a group, for `taken` jobs.
+local function note_queue_home(root, queue, rules, taken, now)
+    local has_more = held_jobs.has_takable(root, queue, now)
+    queue_limits.end_rest(rules, root, queue, has_more, now)
+    return taken > 0 and json.number(rules.home) .. (has_more and ' more' or '') or nil
+end
+
 -- Answers why fewer were taken than asked for: what the limits of the queue say, or the ms until a group has room.
 local function find_hint(root, queue, why, taking)
     if not taking.groups or type(why) == 'string' then return why end
@@ -179,7 +186,10 @@ return function(KEYS, ARGV)
     local asked, hears = count, ARGV[7] == 'hears'
     local rules, groups = queue_limits.read(root, queue)
     local why
-    if rules then
+    if rules and rules.home and not taking.brief then queue_limits.take_share(root, rules) end
+    if rules and rules.home then
+        count, why = queue_limits.count_room(rules, count, now)
+    elseif rules then
         local leased = rules.concurrency and call('ZCARD', keys.leased(root, queue)) or 0
         count, why = queue_limits.compute_allowance(rules, leased, count, now)
     end
@@ -194,11 +204,13 @@ return function(KEYS, ARGV)
     if #popped < 2 * asked then queue_bells.note_empty(root, queue, hears) end
     if not popped[1] then
         ready_order.note_taken(root, queue, 0, true, false)
+        if rules and rules.home then note_queue_home(root, queue, rules, 0, now) end
         return { replies.OK, find_hint(root, queue, nil, taking) or '', now }
     end
     local reply, taken, has_group = lease_popped(root, queue, popped, taking)
     ready_order.note_taken(root, queue, popped.last, not popped.is_cut and #popped < 2 * count, has_group)
-    if rules and taken > 0 then queue_limits.count_taken(rules, root, queue, taken, now) end
+    local home = rules and rules.home and note_queue_home(root, queue, rules, taken, now)
+    if rules and not rules.home and taken > 0 then queue_limits.count_taken(rules, root, queue, taken, now) end
     if popped.is_cut then
         reply[2] = 'more'
     elseif taken < asked then
@@ -207,5 +219,6 @@ return function(KEYS, ARGV)
         if why == 'busy' then jobs.request_bell(root, queue) end
     end
     if taken > 0 then pulse.ring(root, clock) end
+    reply[#reply + 1] = home or nil
     return reply
 end
