@@ -121,7 +121,7 @@ def schedule(engine: Engine, now: int) -> None:
     clock = Clock(engine, now)
     what = {"do": "fire", "machine": NAME, "instance": "p-1", "event": "open", "payload": {"pin": PIN}}
     clock.put(when={"cron": "30 2 * * *"}, what=what)
-    clock.schedules.run("nightly", by="ann", now=now)
+    clock.schedules.run("nightly", by="ann")
     clock.work()
 
 
