@@ -77,7 +77,7 @@ class AuditFilter(PageForm):
         times = {"at__gte": self.cleaned_data["since"], "at__lt": self.cleaned_data["until"]}
         terms = {name: term for name, term in (self.cleaned_data | times).items() if term and name not in TIMES}
         found = AuditEntry.objects.filter(**terms)
-        return found if self._scope.all else found.filter(machine__in=self._scope.names)
+        return self._scope.narrow(found)
 
 
 def older_than(entries: QuerySet[AuditEntry], cursor: str) -> QuerySet[AuditEntry]:

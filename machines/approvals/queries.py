@@ -1,6 +1,6 @@
 """Reads requests for a second person."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib.auth import get_user_model
 from django.db.models import Count, Q, QuerySet
@@ -9,7 +9,6 @@ from django.utils import timezone
 from machines.conf.database import TIMES, PreparedQuery
 from machines.conf.encryption.ciphers import Unreadable
 from machines.people.actor import Actor
-from machines.people.errors import Forbidden
 from machines.people.permissions import Scope, find_empty_groups
 from machines.people.redaction import redactor_of
 
@@ -22,7 +21,7 @@ DECIDED = tuple(state for state in State.values if state != State.OPEN)
 def find_open(scope: Scope | None = None) -> QuerySet[Approval]:
     """Return those nobody has decided yet, newest first; on these machines, or on all."""
     found = Approval.objects.filter(state=State.OPEN, expires_at__gt=timezone.now())
-    return found if scope is None or scope.all else found.filter(machine__in=scope.names)
+    return found if scope is None else scope.narrow(found)
 
 
 def count_open(scope: Scope) -> int:
@@ -45,8 +44,7 @@ _waiting_everywhere = PreparedQuery(
 def find(actor: Actor, *, state: str = "open", machine: str = "", asker: str = "") -> QuerySet[Approval]:
     """Return those on machines the actor sees, newest first. ``state``: one of them, ``decided`` for any but open, or
     ""."""
-    scope = actor.scope("view")
-    found = Approval.objects.all() if scope.all else Approval.objects.filter(machine__in=scope.names)
+    found = actor.scope("view").narrow(Approval.objects.all())
     wanted = Approval.in_state(*{"": State.values, "decided": DECIDED}.get(state, [state]))
     for name, text in (("machine", machine), ("asker", asker)):
         wanted &= Q(**{name: text}) if text else Q()
@@ -58,14 +56,7 @@ def get(actor: Actor, id: int, *, action: str = "") -> Approval:
     machine; else DoesNotExist.
 
     ``action``: of the audit, which then has the refusal."""
-    found = Approval.objects.filter(pk=id).first()
-    try:
-        actor.demand("view", found.machine if found else "", action=action, target=str(id))
-    except Forbidden:  # which machine it is on is not theirs to know
-        raise Forbidden("view") from None
-    if found is None:
-        raise Approval.DoesNotExist(f"Request {id} not found.")
-    return found
+    return cast(Approval, actor.find_row(Approval.objects.all(), id, "view", "request", action=action, target=str(id)))
 
 
 def may_decide(actor: Actor, approval: Approval) -> bool:

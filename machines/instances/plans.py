@@ -7,7 +7,7 @@ is carried out as it was stored: the bulk action holds a copy, and what a second
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from django.db import models
 from django.db.models import QuerySet
@@ -26,7 +26,6 @@ from machines.instances.bulks import actions as bulks
 from machines.instances.bulks.bulk import LIVE
 from machines.instances.bulks.store import OrderLost
 from machines.people.actor import Actor
-from machines.people.permissions import Forbidden
 
 AT_ONCE = 50_000  # instances of a dry run in one request; of more, workers make it as the preview of the bulk action
 KEPT_REFUSED = 1000  # refused instances that are stored with a dry run; their number is in its classes
@@ -63,10 +62,8 @@ def list_plans(actor: Actor, machine: str = "") -> QuerySet[StoredPlan]:
     """List plans of a machine, or of all that the actor sees, newest first, without their dry runs."""
     if machine:
         actor.demand("view", machine)
-    scope, found = actor.scope("view"), StoredPlan.objects.defer("dry_run")
-    if machine:
-        return found.filter(machine=machine)
-    return found if scope.all else found.filter(machine__in=scope.names)
+    found = StoredPlan.objects.defer("dry_run")
+    return found.filter(machine=machine) if machine else actor.scope("view").narrow(found)
 
 
 def get(actor: Actor, id: int) -> StoredPlan:
@@ -188,14 +185,7 @@ def keep_outcomes() -> int:
 
 def _load(actor: Actor, id: int, right: str, *, action: str = "") -> StoredPlan:
     """Load a plan. ``action``: of the audit, which then has the refusal."""
-    found = StoredPlan.objects.filter(pk=id).first()
-    try:
-        actor.demand(right, found.machine if found else "", action=action, target=f"plan {id}")
-    except Forbidden:  # whether it exists, and of which machine, is not theirs to know
-        raise Forbidden(right) from None
-    if found is None:
-        raise StoredPlan.DoesNotExist(f"Plan {id} not found.")
-    return found
+    return cast(StoredPlan, actor.find_row(StoredPlan.objects.all(), id, right, "plan", action=action))
 
 
 def _check_visible(actor: Actor, row: StoredPlan) -> StoredPlan:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from machines.audit.entries import REFUSED, AuditRecord, record, record_action, source_of, warn_operator
@@ -116,6 +117,21 @@ class Actor:
                 detail={"error": error.message, "code": error.code}, **about,
             )  # fmt: skip
         raise error
+
+    def find_row(
+        self, rows: QuerySet[Any], id: int, right: str, noun: str, *, action: str = "", target: str = ""
+    ) -> Any:
+        """Return the row of a primary key, for who holds the right on its machine. Raises Forbidden, also for one that
+        does not exist where the right is not held on every machine: which rows there are, and of which machine, is not
+        theirs to know. Else DoesNotExist. ``action``, ``target``: of the audit entry of a refusal."""
+        found = rows.filter(pk=id).first()
+        try:
+            self.demand(right, found.machine if found else "", action=action, target=target or f"{noun} {id}")
+        except Forbidden:
+            raise Forbidden(right) from None
+        if found is None:
+            raise rows.model.DoesNotExist(f"{noun.capitalize()} {id} not found.")
+        return found
 
     def demand_discreetly(self, machine: str, *rights: str) -> None:
         """Raise Forbidden for the first right that is missing on a machine. Only accounts that may see the machine

@@ -43,9 +43,8 @@ class ReadOnly:
     show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        found, scope = super().get_queryset(request), permissions.scope_of(request.user)  # type: ignore[misc]
-        everything = scope.all or not self.machine_field
-        return found if everything else found.filter(**{f"{self.machine_field}__in": scope.names})
+        found = super().get_queryset(request)  # type: ignore[misc]
+        return permissions.scope_of(request.user).narrow(found, self.machine_field) if self.machine_field else found
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return permissions.anywhere(request.user, "view")

@@ -16,17 +16,20 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
 from machines.engine import Instance, SignalboxError
 from machines.people.mirrors import is_mirror, is_mirror_without_model
 
 from ..conf.database import PreparedQuery
+
+Rows = TypeVar("Rows", bound=QuerySet)
 
 RIGHTS = {
     "view": "machines.view_machine",
@@ -98,6 +101,10 @@ class Scope:
 
     def __or__(self, other: Scope) -> Scope:
         return Scope(True) if self.all or other.all else Scope(False, self.names | other.names)
+
+    def narrow(self, rows: Rows, field: str = "machine") -> Rows:
+        """Keep the rows whose ``field`` names one of these machines."""
+        return rows if self.all else rows.filter(**{f"{field}__in": self.names})
 
 
 EVERYTHING = Scope(True)

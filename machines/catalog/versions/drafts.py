@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -25,7 +25,6 @@ from machines.engine import BadInput, DefinitionError, SignalboxError, arguments
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.limits import MAX_DEFINITION, MAX_REASON
 from machines.people.actor import Actor
-from machines.people.permissions import Forbidden
 
 from . import editors
 from . import publication as definitions
@@ -71,12 +70,8 @@ def list_drafts(actor: Actor, machine: str = "", *, state: str = "open") -> Quer
     ``state``: one of them, or "" for any."""
     if machine:
         actor.demand("publish", machine)
-    scope = actor.scope("publish")
     found = Draft.objects.defer("text")
-    if machine:
-        found = found.filter(machine=machine)
-    elif not scope.all:
-        found = found.filter(machine__in=scope.names)
+    found = found.filter(machine=machine) if machine else actor.scope("publish").narrow(found)
     return found.filter(state=state) if state else found
 
 
@@ -85,14 +80,7 @@ def get(actor: Actor, id: int, *, action: str = "") -> Draft:
     machine; else DoesNotExist.
 
     ``action``: of the audit, which then has the refusal."""
-    found = Draft.objects.filter(pk=id).first()
-    try:
-        actor.demand("publish", found.machine if found else "", action=action, target=f"draft {id}")
-    except Forbidden:  # whether it exists, and of which machine, is not theirs to know
-        raise Forbidden("publish") from None
-    if found is None:
-        raise Draft.DoesNotExist(f"Draft {id} not found.")
-    return found
+    return cast(Draft, actor.find_row(Draft.objects.all(), id, "publish", "draft", action=action))
 
 
 def save(  # noqa: PLR0913

@@ -179,7 +179,7 @@ def in_scope(rows: Rows, scope: Scope, machine: str = "") -> Rows:
     """Keep the rows of machines in scope."""
     if machine:
         return rows.filter(machine=machine) if machine in scope else rows.none()
-    return rows if scope.all else rows.filter(machine__in=scope.names)
+    return scope.narrow(rows)
 
 
 def _find_scope(actor: Actor, machine: str) -> Scope:
