@@ -148,8 +148,6 @@ def _is_clock(translator: Translator, owner: Node, name: str) -> bool:
 
 def new(translator: Translator, node: Node) -> Code:
     name, arguments = translator.of(part(node, "constructor")), arguments_of(node)
-    if name in translator.scope.functions:
-        return scope.construct(translator, node, translator.scope.functions[name], arguments)
     if name == "Object" and not arguments:
         return Code("{}", kinds=OBJECT)
     if name == "Array" and len(arguments) != 1:

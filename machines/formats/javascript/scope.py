@@ -151,22 +151,6 @@ def call(translator: Translator, node: Node, function: Function, arguments: list
     return found
 
 
-def construct(translator: Translator, node: Node, function: Function, arguments: list[Node]) -> Code:
-    """Translate ``new f()``, where f contains only ``this.name = value``."""
-    inside = open_function(translator, node, function, arguments)
-    if inside is None or function.body.type != "statement_block":
-        return Code("None")
-    parts = []
-    for statement in list_parts(function.body):
-        assignment = bare(list_parts(statement)[0]) if statement.type == "expression_statement" else statement
-        target = part(assignment, "left") if assignment.type == "assignment_expression" else assignment
-        if target.type != "member_expression" or part(target, "object").type != "this":
-            return inside.refuse(statement, "anything but this.name = value in what makes an object")
-        value = inside.value(part(assignment, "right"))
-        parts.append((inside.of(part(target, "property")), value))
-    return code.table(parts)
-
-
 def open_function(translator: Translator, node: Node, function: Function, arguments: list[Node]) -> Translator | None:
     """Return a translator for the function's body, in which its parameters stand for the arguments."""
     if translator.nested >= MAX_NESTED:

@@ -65,7 +65,6 @@ SCRIPTS = {
         {"x": "big0"},
     "function area(a, b) { var h = b || 2; var r = a * h; return r; } x = area(3)": {"x": 6},
     "function nothing() {} x = nothing() === undefined": {"x": True},
-    "function Point(a, b) { this.x = a; this.y = b + 1; } o = new Point(1, 2)": {"o": {"x": 1, "y": 3}},
     "function set(a) { x = a; if (a > 1) { y = a } } set(5)": {"x": 5, "y": 5},
     "console.log('x is', x)": {},
 }  # fmt: skip

@@ -1,7 +1,7 @@
 import { center } from "../diagram/frames.js";
 import { throttle } from "../shared/fetcher.js";
 import { connectPage } from "../live/indicator.js";
-import { isAsShown, putJob, shapeOf } from "../jobs/progress.js";
+import { watchJob } from "../jobs/progress.js";
 import { refresh } from "../shared/regions.js";
 import { address, startReplay, settle } from "./replay.js";
 
@@ -60,19 +60,8 @@ function follow() {
     followed.delete(job);
   }
   for (const job of jobs) {
-    if (!followed.has(job)) followed.set(job, connection.subscribe(`job:${job}`, listener(job)));
+    if (!followed.has(job)) followed.set(job, connection.subscribe(`job:${job}`, watchJob(job, rejob)));
   }
-}
-
-function listener(job) {
-  let known = "";
-  return (value) => {
-    if (value.gone) return;
-    putJob(job, value);
-    const shape = shapeOf(value);
-    if (known ? known !== shape : !isAsShown(job, value)) rejob();
-    known = shape;
-  };
 }
 
 function besidesActions() {

@@ -5,25 +5,33 @@ import { put } from "../shared/dom.js";
 
 const latest = new Map(); // job -> its last value
 
-/** Updates what changes all the time while a job runs: its progress and the end of its lease. */
-export function putJob(route, value, root = document) {
+/** Returns a listener that shows what changes all the time while a job runs: its progress and the end of its lease. When
+ *  anything else of the job differs from the page, it calls `changed`. */
+export function watchJob(route, changed) {
+  let known = "";
+  return (value) => {
+    if (value.gone) return;
+    putJob(route, value);
+    const { progress: _, lease_until: __, ...rest } = value;
+    const shape = JSON.stringify(rest);
+    if (known ? known !== shape : !isAsShown(route, value)) changed();
+    known = shape;
+  };
+}
+
+function putJob(route, value) {
   latest.set(route, value);
-  for (const part of root.querySelectorAll("[data-job]")) {
+  for (const part of document.querySelectorAll("[data-job]")) {
     if (part.dataset.job !== route) continue;
     for (const place of part.querySelectorAll("[data-progress]")) putProgress(place, value.progress);
   }
-  if (value.lease_until) putLease(route, value.lease_until, root);
+  if (value.lease_until) putLease(route, value.lease_until);
 }
 
 document.addEventListener("refreshed", () => latest.forEach((value, route) => putJob(route, value)));
 
-/** Returns the rest of a job as text. When it differs, regions of the page have to be reloaded. */
-export function shapeOf({ progress, lease_until: _, ...rest }) {
-  return JSON.stringify(rest);
-}
-
 /** Whether the page shows the job's current place and attempt. */
-export function isAsShown(route, { place, attempt }) {
+function isAsShown(route, { place, attempt }) {
   const parts = [...document.querySelectorAll("[data-job-is]")].filter(({ dataset }) => dataset.job === route);
   return parts.every(({ dataset }) => dataset.jobIs === `${place} ${attempt}`);
 }
@@ -42,8 +50,8 @@ function putProgress(place, progress) {
   put(place.querySelector("[data-progress-note]"), note ?? "");
 }
 
-function putLease(route, until, root) {
-  for (const time of root.querySelectorAll("[data-lease] time")) {
+function putLease(route, until) {
+  for (const time of document.querySelectorAll("[data-lease] time")) {
     const owner = time.closest("[data-job]");
     if (owner && owner.dataset.job !== route) continue;
     time.dataset.at = until;
