@@ -33,7 +33,7 @@ export function find(root, name) {
 
 /** Whether something is being typed in the region. */
 export function isTyped(region) {
-  return [...region.querySelectorAll("input, textarea")].some((field) => field.value !== field.defaultValue);
+  return [...region.querySelectorAll("input:not([type=checkbox], [type=radio]), textarea")].some((field) => field.value !== field.defaultValue);
 }
 
 /** Returns the open sheet (a popover) in `root`, if there is one. */
