@@ -71,7 +71,6 @@ class StateTimeOut(Out):
 
 class VersionFiguresOut(Out.derive(VersionFigures, "version instances created refusals flow")):
     role: str = Field(description="current, rollout, withdrawn or empty")
-    exact: bool = Field(description="false while instances of before the counters are counted")
     dead: int = Field(description="jobs out of attempts")
     failed: int = Field(description="steps of timers that failed")
     steps: int = Field(description="transitions that were taken")
