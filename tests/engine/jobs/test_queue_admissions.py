@@ -161,6 +161,18 @@ def test_a_rate_holds_for_all_partitions_together(yard):
     assert moments == list(range(0, 2000, 50)), "evenly, and as often as it says"
 
 
+def test_a_partition_has_one_turn_in_a_rate_however_often_it_asks(yard):
+    yard.limit("errand", "work", concurrency=0, rate="100/s")
+    for number in range(PARTITIONS):
+        begin(yard, find_ids(number, 30), "", now=NOW)
+    done, now = 0, NOW
+    while now < NOW + 1000:
+        tries = [take(yard, now=now) for _ in range(4)]
+        done += sum(map(len, tries))
+        now += min((taken.wait for taken in tries if taken.wait), default=1)
+    assert done >= 99
+
+
 def test_jobs_that_run_without_a_limit_count_when_one_is_set(yard):
     yard.limit("errand", "work", concurrency=0)
     start_everywhere(yard, 3, "a")

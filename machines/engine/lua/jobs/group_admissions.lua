@@ -25,13 +25,16 @@ local function remove(root, queue, member)
     return call('ZREM', keys.members(root, queue), member) == 1
 end
 
--- Computes the ms after which a partition asks again for a group with a rate: those that wait do so one after the other. The
--- latest turn that was given is noted beside the clock of the rate.
-local function give_turn(root, queue, group, rules, wait, now)
+-- Computes the ms after which a partition asks again for a group with a rate: those that wait do so one after the other, each
+-- has one turn. The latest turn that was given, and that of each, are noted beside the clock of the rate.
+local function give_turn(root, queue, group, partition, rules, wait, now)
     local key, others = keys.arrivals(root, queue), group_limits.count(root, queue, group, 'w') - 1
+    local last = now + wait + rules.interval * others
+    local own = tonumber(call('ZSCORE', key, group .. '\0' .. partition) or 0)
+    if own >= now + wait and own <= last then return math.ceil(own - now) end
     local latest = tonumber(call('ZSCORE', key, group .. '\0') or 0)
-    local turn = math.min(math.max(now + wait, latest + rules.interval), now + wait + rules.interval * others)
-    call('ZADD', key, turn, group .. '\0')
+    local turn = math.min(math.max(now + wait, latest + rules.interval), last)
+    call('ZADD', key, turn, group .. '\0', turn, group .. '\0' .. partition)
     return math.ceil(turn - now)
 end
 
@@ -57,7 +60,7 @@ function group_admissions.admit(root, queue, group, job, token, has_more, now)
         remove(root, queue, waiting)
     end
     if room == 0 then
-        return type(why) == 'number' and give_turn(root, queue, group, rules, why, now) or 'busy'
+        return type(why) == 'number' and give_turn(root, queue, group, string.match(job, '^%d+'), rules, why, now) or 'busy'
     end
     if earlier then remove(root, queue, earlier) end
     group_limits.count_arrival(root, queue, group, rules, 1, now)
