@@ -3,8 +3,8 @@
 import { fetchText } from "./fetcher.js";
 import { parseHtml } from "./trusted_document.js";
 
-/** Replaces the regions called `names` by those of the page at `url`; see `swap`. The event "refreshed" follows: the server may
- *  have rendered them before the latest live value, which has to be written into them again. */
+/** Replaces the regions called `names` by those of the page at `url`; see `swap`. The event "refreshed" follows: the latest live
+ *  value, which the server may not have had yet, has to be written into them again. */
 export async function refresh(names, url = location.href, signal = undefined, stays = isTyped) {
   const fresh = await load(url, signal);
   if (!fresh) return false;
@@ -36,13 +36,13 @@ export function isTyped(region) {
   return [...region.querySelectorAll("input:not([type=checkbox], [type=radio]), textarea")].some((field) => field.value !== field.defaultValue);
 }
 
-/** Returns the open sheet (a popover) in `root`, if there is one. */
+/** Returns the open sheet (a popover) in `root`, if any. */
 export function openSheet(root = document) {
   return CSS.supports("selector(:popover-open)") ? root.querySelector(":popover-open") : null;
 }
 
-/** Replaces a region by another; of one that holds the focus or `stays`, the regions inside of it. One with an open sheet is left
- *  alone, and the button that opened a sheet keeps the focus. */
+/** Replaces a region by another; of one that holds the focus or `stays`, the regions inside of it. An open sheet stays, and its
+ *  button keeps the focus. */
 export function swap(old, fresh, stays = isTyped) {
   if (!old || !fresh || openSheet(old)) return;
   const held = old.contains(document.activeElement) ? document.activeElement : null;
@@ -63,15 +63,14 @@ function nameFold(summary) {
 }
 
 function swapInside(old, fresh, stays) {
-  for (const region of listRegions(old)) {
+  for (const region of listOutermost(old)) {
     const successor = find(fresh, region.dataset.region);
     if (successor) swap(region, successor, stays);
     else if (!region.contains(document.activeElement) && !stays(region)) region.remove();
   }
-  for (const region of listRegions(fresh)) if (!find(old, region.dataset.region)) old.append(document.importNode(region, true));
+  for (const region of listOutermost(fresh)) if (!find(old, region.dataset.region)) old.append(document.importNode(region, true));
 }
 
-// Those that stand in no other region inside of `root`.
-function listRegions(root) {
+function listOutermost(root) {
   return [...root.querySelectorAll("[data-region]")].filter((region) => region.parentElement.closest("[data-region]") === root);
 }
