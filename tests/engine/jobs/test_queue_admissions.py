@@ -162,15 +162,14 @@ def test_a_rate_holds_for_all_partitions_together(yard):
 
 
 def test_a_partition_has_one_turn_in_a_rate_however_often_it_asks(yard):
-    yard.limit("errand", "work", concurrency=0, rate="100/s")
-    for number in range(PARTITIONS):
-        begin(yard, find_ids(number, 30), "", now=NOW)
-    done, now = 0, NOW
-    while now < NOW + 1000:
-        tries = [take(yard, now=now) for _ in range(4)]
-        done += sum(map(len, tries))
-        now += min((taken.wait for taken in tries if taken.wait), default=1)
-    assert done >= 99
+    yard.limit("errand", "work", concurrency=0, rate="100/s burst 1")
+    home = yard.keys.partition("errand", choose_home("work", PARTITIONS)).root
+
+    def ask(number):
+        return yard.client.fcall("sb_admit", 1, home, "admit", "work", NOW, "", f"{number}-1", "1-x", "more")[1]
+
+    asked = [0, 1, 2, 1, 2, 1, 3, 1, 2]
+    assert [ask(number) for number in asked] == ["free", "10", "20", "10", "20", "10", "30", "10", "20"]
 
 
 def test_jobs_that_run_without_a_limit_count_when_one_is_set(yard):
