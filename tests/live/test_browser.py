@@ -25,6 +25,7 @@ async ({ topic, dead }) => {
       super.onmessage = (event) => {
         const frame = JSON.parse(event.data);
         window.frames_seen.push(frame);
+        if (frame.type === "error") window.errors.push(frame);
         if (window.lose && frame.type === "delta") window.lose = false;
         else handler(event);
       };
@@ -34,7 +35,6 @@ async ({ topic, dead }) => {
   Object.assign(window, { sockets: [], frames_seen: [], sent: [], lose: false, values: [], states: [], errors: [] });
   window.live = new Live({ url: location.origin.replace("http", "ws") + "/ws/live/", Socket });
   window.live.onstatus((status) => window.states.push(status));
-  window.live.onerror((error) => window.errors.push(error));
   window.live.subscribe(topic, (value, meta) => window.values.push([value, meta]));
 }
 """

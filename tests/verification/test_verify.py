@@ -8,6 +8,8 @@ import pytest
 
 from machines.engine import BadInput, DefinitionError
 from machines.engine.definitions import compile_definition
+from machines.engine.expressions import parse
+from machines.engine.verification.dead_guards import can_hold
 from tests.cases import for_each
 from tests.engine.builders import ROOT, counter, door, errand, example, fields, machine
 
@@ -144,6 +146,24 @@ def test_what_data_of_the_creation_leads_to_is_no_finding(engine):
         machine("order", {name: states[name] for name in states if name != "Lost"}, context={"amount": 0})
     )
     assert {"SB801", "SB802"} <= codes(sold, "proven"), [str(one) for one in sold]
+
+
+def test_what_follows_guards_that_fail_is_no_finding(engine):
+    """A part of an object that is not given is neither a value nor another one: both guards fail."""
+    ends = dict.fromkeys("BCD", END)
+    go = [{"guard": f"event.order.status {word} 'paid'", "target": end} for word, end in (("==", "B"), ("!=", "C"))]
+    order = machine("order", {"A": {"on": {"go": [*go, "D"]}}} | ends)
+    assert engine.simulate(order, ["go"])[-1].configuration == ["D"]
+    found = engine.verify(order)
+    assert not of(found, "found"), [str(one) for one in found]
+    assert {"SB801", "SB810"} <= codes(found, "undecided")
+
+
+def test_guards_with_many_values_are_not_judged():
+    flags = [parse(f"f{number} == {number % 2 == 0}") for number in range(12)]
+    conditions = [(flag, True) for flag in flags] + [(parse("f0 == False"), True)]
+    assert can_hold(conditions, lambda term: ("boolean",), {})
+    assert not can_hold(conditions[-2:] + conditions[:1], lambda term: ("boolean",), {})
 
 
 # Properties

@@ -60,7 +60,7 @@ class DeadGuards:
         return field.types if field.required else (*field.types, "null")
 
 
-MOST = 4096  # choices of values that are tried for one transition
+MOST = 10_000  # comparisons that are judged for one transition
 TRUE, FALSE, ERROR = "true", "false", "error"
 Outcomes = frozenset[str]
 ANYTHING: Outcomes = frozenset({TRUE, FALSE, ERROR})
@@ -78,7 +78,8 @@ def can_hold(conditions: Sequence[tuple[Node, bool]], types: Types, constants: V
     The constants that a term is compared with cut its values into regions: one value of each is tried.
     """
     compared: dict[Term, list[Any]] = {}
-    for part in (part for node, _ in conditions for part in walk(node) if part[0] == "cmp"):
+    parts = [part for node, _ in conditions for part in walk(node) if part[0] == "cmp"]
+    for part in parts:
         for found in (_read(*link) for link in list_links(part)):
             if found is not None:
                 compared.setdefault(found[0], []).extend(found[2])
@@ -86,7 +87,7 @@ def can_hold(conditions: Sequence[tuple[Node, bool]], types: Types, constants: V
         term: [constants[term]] if term in constants else _list_values(found, types(term))
         for term, found in compared.items()
     }
-    if math.prod(map(len, choices.values())) > MOST:
+    if len(parts) * math.prod(map(len, choices.values())) > MOST:
         return True
     tried = (dict(zip(choices, values, strict=True)) for values in product(*choices.values()))
     return any(all(_may_be(node, wanted, values) for node, wanted in conditions) for values in tried)
@@ -153,7 +154,8 @@ def _read(word: str, left: Any, right: Any) -> tuple[Term, str, tuple[Any, ...]]
 def _judge_link(word: str, left: Any, right: Any, values: Values) -> Outcomes:
     if (found := _read(word, left, right)) is not None:
         term, word, constants = found
-        return _compare(values[term], word, constants)
+        outcomes = _compare(values[term], word, constants)
+        return outcomes if len(term) <= 2 else outcomes | {ERROR}  # what it looks into may be no object
     one, others = read_literal(left), read_operand(word, right)
     return ANYTHING if one is None or len(one) != 1 or others is None else _compare(one[0], word, others)
 

@@ -215,6 +215,8 @@ class Usage:
         for node, term in inside:
             if term[0] == "event" and id(node) not in compared:
                 self.doubts.append(f"event.{'.'.join(term[1:])} is used in a computation")
+            elif term[0] == "event" and len(term) > 2:
+                self.doubts.append(f"event.{'.'.join(term[1:-1])} may be no object")
             elif term[0] == "data" and term[1] in self.inputs and id(node) not in compared:
                 self.doubts.append(f"{term[1]}, which is given at the creation, is used in a computation")
 
