@@ -311,3 +311,25 @@ def test_a_queue_without_limits_asks_nobody(yard, monkeypatch):
     taken = take(yard, 100)
     yard.complete_many((job, None) for job in taken)
     assert {name for name, *_ in called} == {"sb_complete"}
+
+
+def test_a_queue_or_a_group_of_a_slow_rate_rests(yard):
+    yard.limit("errand", "work", concurrency=0, rate="1/20m")
+    start_everywhere(yard, 3, "a")
+    assert len(take(yard, now=NOW + 1000)) == 1
+    take(yard, now=NOW + 1001)
+    assert take(yard, now=NOW + 1002).wait > 1000
+    yard.limit("errand", "work", concurrency=0, rate="none")
+    yard.limit("errand", "work", group="a", rate="1/20m")
+    assert len(take(yard, now=NOW + 2000)) == 1
+    take(yard, now=NOW + 2001)
+    assert take(yard, now=NOW + 2002).wait > 1000
+
+
+def test_places_that_one_take_leaves_are_there_for_the_next(yard):
+    yard.limit("errand", "work", concurrency=3)
+    begin(yard, find_ids(1, 9), "")
+    held = take(yard, now=NOW + 1000)
+    assert take(yard, now=NOW + 1001) == []
+    yard.complete_many([(job, None) for job in held], now=NOW + 1002)
+    assert [len(take(yard, count=1, now=NOW + 1003)) for _ in range(4)] == [1, 1, 1, 0]

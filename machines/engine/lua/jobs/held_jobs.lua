@@ -85,6 +85,7 @@ function held_jobs.take_back(root, queue, job, token, group, ms, now)
     if attempt == 0 then call('HDEL', key, 'taken', 'started') end
     local waited = (tonumber(row.taken) or now) - (tonumber(row.due or row.created) or now)
     queue_counters.count_wait_times(root, queue, { [queue_counters.find_bucket(waited)] = -1 })
+    ms = ms and math.min(ms, LONGEST)
     if group == '' then return queue_limits.rest(root, queue, ms, now) end
     if score < group_limits.HELD then jobs.ring_bell(root, queue) end
     return rest(root, queue, row.group, ms, now)

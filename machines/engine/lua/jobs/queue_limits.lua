@@ -134,11 +134,12 @@ function queue_limits.offer(root, queue, places)
     redis.call('HSET', key, 'rest', math.min(0, tonumber(redis.call('HGET', key, 'rest') or 0)) - places)
 end
 
--- Notes that a take has used what the home offered. `has_more`: whether jobs are left.
-function queue_limits.end_rest(rules, root, queue, has_more, now)
+-- Notes that a take has used `taken` places of what the home offered. `has_more`: whether jobs are left.
+function queue_limits.end_rest(rules, root, queue, taken, has_more, now)
     if not rules.rest then return end
     if rules.rest < 0 and has_more then
-        redis.call('HSET', keys.rules(root, queue), 'rest', now + REST)
+        local left = rules.rest + taken
+        redis.call('HSET', keys.rules(root, queue), 'rest', left < 0 and left or now + REST)
     else
         redis.call('HDEL', keys.rules(root, queue), 'rest')
     end

@@ -158,7 +158,7 @@ end
 -- Ends the rest of a queue whose home admits its jobs; answers the home, as of a group, for `taken` jobs.
 local function note_queue_home(root, queue, rules, taken, now)
     local has_more = held_jobs.has_takable(root, queue, now)
-    queue_limits.end_rest(rules, root, queue, has_more, now)
+    queue_limits.end_rest(rules, root, queue, taken, has_more, now)
     return taken > 0 and json.number(rules.home) .. (has_more and ' more' or '') or nil
 end
 
