@@ -50,7 +50,7 @@ def check(value: Any, rule: Rule, add: Add, path: str = "") -> None:
         add(WRONG, path, f"{expected} is expected, found {_describe(value)}")
     elif isinstance(value, dict):
         _check_mapping(value, fitting[0], add, path)
-    elif isinstance(value, list):
+    elif isinstance(value, list) and "items" in fitting[0]:
         if len(value) < fitting[0].get("minItems", 0):
             add(WRONG, path, "the list is empty", "begin each entry with a dash")
         for number, one in enumerate(value):

@@ -55,6 +55,15 @@ def test_everything_that_can_be_written_is_read():
     ]  # fmt: skip
 
 
+@for_each("result", [[], ["P-1", 2], {}, "", None, False, 0.5])
+def test_the_result_of_a_job_may_be_any_value(result):
+    when = {"job": "ship", "done": result}
+    (scenario,) = read(
+        json.dumps({"machine": "order", "scenarios": [{"name": "one", "steps": [{"when": when}]}]})
+    ).scenarios
+    assert scenario.steps[0].when == when
+
+
 @for_each(
     "text, findings",
     [
