@@ -24,6 +24,7 @@ GOOD = [
     machine(retain={"finished": "30 days", "most": 100000, "archive": False, "dead": "90d", "log": "7 days"}),
     machine(schedules=[{"name": "daily", "when": {"cron": "0 0 * * *"}, "what": {"do": "create"}, "jitter": "5m"}]),
     machine(properties=[{"never": "False", "description": "nothing is out of reach"}]),
+    machine(queues={"work": {"concurrency": 2, "rate": "5/s burst 20", "groups": {"rate": "2 / 10s burst 3"}}}),
     with_guard(True),
     with_transition(["B", {"target": ["B"], "reenter": True}]),
     with_action([{"set": {"n": 1}}, {"unset": "n"}, {"append": {"tags": "n"}}, {"raise": "next"}, {"log": None}]),
@@ -31,6 +32,8 @@ GOOD = [
         [
             {"send": {"event": {"expr": "name"}, "to": "'#_parent'", "delay": "5s", "id": "x", "data": "n"}},
             {"send": {"event": "go", "to": {"machine": "m", "id": "name"}, "idlocation": "name", "delay": 10}},
+            {"send": {"event": "go", "to": {"machine": "m", "id": "name"}, "delay": "2 hours"}},
+            {"send": {"event": "go", "to": {"machine": "m", "id": "name"}, "delay": " 500 "}},
             {"cancel": "x"},
             {"cancel": {"expr": "name"}},
             {"if": [{"guard": "n > 1", "do": {"log": "n"}}, {"do": []}]},
@@ -53,6 +56,7 @@ GOOD = [
     ),
 ]
 BAD = [
+    machine(queues={"work": {"groups": {"groups": {"concurrency": 1}}}}),
     None,
     {},
     machine({}),
