@@ -333,3 +333,14 @@ def test_places_that_one_take_leaves_are_there_for_the_next(yard):
     assert take(yard, now=NOW + 1001) == []
     yard.complete_many([(job, None) for job in held], now=NOW + 1002)
     assert [len(take(yard, count=1, now=NOW + 1003)) for _ in range(4)] == [1, 1, 1, 0]
+
+
+def test_places_of_a_group_that_one_take_leaves_are_there_for_the_next(yard):
+    yard.limit("errand", "work", concurrency=0)
+    yard.limit("errand", "work", group="a", concurrency=12)
+    begin(yard, find_ids(find_others()[0], 36))
+    held = [job for _ in range(9) for job in take(yard, count=12, now=NOW + 1000)]
+    assert len(held) == 12
+    assert take(yard, now=NOW + 1001) == []
+    yard.complete_many([(job, None) for job in held], now=NOW + 1002)
+    assert sum(len(take(yard, count=1, now=NOW + 1003)) for _ in range(14)) == 12

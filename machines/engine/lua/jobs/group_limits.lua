@@ -190,7 +190,7 @@ function group_limits.admit(root, queue, job, group, groups, now, asks)
 end
 
 -- Answers how many held jobs of a group may become ready, at most `most`; where fewer, also why, as
--- queue_limits.compute_allowance does; and how many are ready.
+-- queue_limits.compute_allowance does; how many are ready; and how many places that the home offered are left.
 function group_limits.count_room(root, queue, group, most, now)
     local rules, ready = group_limits.read(root, queue, group), count(root, queue, group, 'r')
     if not rules then return most, nil, ready end
@@ -199,7 +199,7 @@ function group_limits.count_room(root, queue, group, most, now)
         local score = read_mark(root, queue, group)
         if score < LOOKED then return most, nil, ready end
         if score >= 0 then return 1, nil, ready end
-        return math.min(most, -score), compute_rest(root, queue), ready
+        return math.min(most, -score), compute_rest(root, queue), ready, math.max(0, -score - most)
     end
     local leased = rules.concurrency and count(root, queue, group, 'l') or 0
     local room, why = queue_limits.compute_allowance(rules, leased, ready + most, now)

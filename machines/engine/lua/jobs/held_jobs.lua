@@ -10,7 +10,7 @@ local LONGEST = 60000 -- ms after which a group is looked at again: one that is 
 
 -- Makes ready the first held jobs of a group, as far as its limits allow; notes when to look at it again.
 local function release(root, queue, group, most, now)
-    local room, why, ready = group_limits.count_room(root, queue, group, most, now)
+    local room, why, ready, left = group_limits.count_room(root, queue, group, most, now)
     local held = group_limits.list_held(root, queue, group, room + 1)
     for i = 1, math.min(room, #held) do
         local _, _, job = group_limits.parse_member(held[i])
@@ -23,7 +23,11 @@ local function release(root, queue, group, most, now)
     local releases = keys.releases(root, queue)
     call('ZREM', releases, group)
     if not held[room + 1] then return end
-    if type(why) == 'number' then call('ZADD', releases, now + math.min(why, LONGEST), group) end
+    if left and left > 0 then
+        call('ZADD', releases, -left, group)
+    elseif type(why) == 'number' then
+        call('ZADD', releases, now + math.min(why, LONGEST), group)
+    end
     if not why then group_limits.mark(root, queue, group) end
 end
 
