@@ -1,7 +1,8 @@
-"""Limits of groups whose jobs lie on all nodes of a cluster."""
+"""Limits of queues and groups whose jobs lie on all nodes of a cluster."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 
@@ -17,7 +18,7 @@ MANY, INSTANCES = 20, 240  # workers, and instances of three groups
 
 @pytest.fixture
 def engine(cluster):
-    engine = Engine.from_url(cluster.url, prefix="limits:", partitions=12)
+    engine = Engine.from_url(cluster.url, prefix=f"limits-{os.urandom(4).hex()}:", partitions=12)
     engine.publish(door(queues={"work": {"groups": {"concurrency": LIMIT}}}))
     yield engine
     engine.client.close()
@@ -52,16 +53,18 @@ def test_no_group_has_more_jobs_at_a_time_than_its_limit_and_none_has_fewer(engi
         left -= min(LIMIT, left)
 
 
-def test_twenty_workers_never_pass_the_limits_of_groups_whose_instances_lie_on_all_nodes(engine, cluster):
+@pytest.mark.parametrize(
+    "limits", [{"groups": {"concurrency": LIMIT}}, {"concurrency": 2 * LIMIT}], ids=["group", "queue"]
+)
+def test_twenty_workers_never_pass_limits_where_instances_lie_on_all_nodes(engine, cluster, limits):
     work = {"src": "run", "queue": "work", "group": "group", "onDone": "over"}
     states = {"idle": {"on": {"go": "work"}}, "work": {"invoke": work}, "over": {}}
-    queues = {"work": {"groups": {"concurrency": LIMIT}}}
-    engine.publish(machine("errand", states, context={"group": ""}, queues=queues))
+    engine.publish(machine("errand", states, context={"group": ""}, queues={"work": limits}))
     for number in range(INSTANCES):
         engine.create("errand", f"i{number}", data={"group": f"g{number % 3}"})
         engine.fire("errand", f"i{number}", "go")
     counted = CountedJobs(engine, INSTANCES)
     counted.run(MANY)
     assert set(counted.done.values()) == {1}
-    assert max(counted.most.values()) <= LIMIT
+    assert max(counted.most.values()) <= LIMIT if "groups" in limits else counted.most_of_all <= 2 * LIMIT
     assert engine.counts("errand")["over"] == INSTANCES
