@@ -1,7 +1,8 @@
-"""Workers that are killed while they share the limits of groups whose jobs lie on several partitions."""
+"""Workers that are killed while they share limits of a queue or of groups whose jobs lie on several partitions."""
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -18,11 +19,14 @@ INSTANCES, PARTITIONS, LIMIT = 300, 6, 3
 WORKERS, KILLS = 3, 4
 
 
-def test_no_group_passes_its_limit_and_none_stands_still_while_workers_are_killed(
-    own_engine: Engine, workers: Workers
+@pytest.mark.parametrize(
+    "limits", [{"limited": LIMIT}, {"queues": {"jobs": {"concurrency": LIMIT}}}], ids=["group", "queue"]
+)
+def test_nothing_passes_its_limit_and_nothing_stands_still_while_workers_are_killed(
+    own_engine: Engine, workers: Workers, limits: dict[str, Any]
 ) -> None:
     engine, dice = own_engine, random.Random(36)
-    engine.publish(line("counted", "counted", limited=LIMIT, partitions=PARTITIONS))
+    engine.publish(line("counted", "counted", **limits, partitions=PARTITIONS))
     begin(engine, [f"i{number}" for number in range(INSTANCES)])
     running = [workers.start(concurrency=4) for _ in range(WORKERS)]
     for number in range(1, KILLS + 1):
