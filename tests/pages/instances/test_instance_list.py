@@ -252,7 +252,6 @@ QUERIES = (
 
 def test_a_page_asks_redis_no_more_of_many_instances_than_of_some(as_, parcels, engine, monkeypatch):
     monkeypatch.setattr("dashboard.instances.instance_list.MAX_COUNTED", 50)
-    monkeypatch.setattr("dashboard.shared.counts.MAX_COUNTED", 50)
     client = as_("viewer")
     some = {query: asked(engine, client, query) for query in QUERIES}
     held = engine.client.hgetall(engine.keys.partition("parcel").instance("p001"))
