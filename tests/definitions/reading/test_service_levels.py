@@ -70,4 +70,4 @@ def test_it_survives_the_formats_that_can_carry_it(format):
 @pytest.mark.parametrize("format", ["mermaid", "dot"])
 def test_other_formats_say_that_they_leave_it_out(format):
     _, findings = formats.dump(machine(DESK), format)
-    assert any("service levels" in finding.message for finding in findings)
+    assert any('"sla" of a state' in finding.message for finding in findings)
