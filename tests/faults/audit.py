@@ -96,16 +96,15 @@ class _Scan:
         self.jobs = self._hashes(":job:")
 
     def run(self) -> int:
-        """Answers how many jobs this partition ever numbered, without those that have moved to another one, which
-        numbers them, too."""
+        """Answers how many jobs this partition ever numbered: also those that left it, and those that came from another
+        one, as the statistics count both."""
         self.found.instances.update(self.instances)
         self._index()
         self._places()
         self._waiting()
         self._histories()
         self._unique()
-        left = [self.client.hget(self.keys.stats(queue), "moved") for queue in self.client.smembers(self.keys.queues)]
-        return int(self.client.hget(self.keys.meta, "jobs") or 0) - sum(int(count or 0) for count in left)
+        return int(self.client.hget(self.keys.meta, "jobs") or 0)
 
     def _wrong(self, what: str) -> None:
         self.found.wrong.append(f"{self.keys.root}: {what}")

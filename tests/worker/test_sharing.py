@@ -7,6 +7,9 @@ import threading
 from collections import Counter
 
 from machines.engine import Engine
+from machines.engine.transfer.repartitioning import Repartition
+from machines.worker.duties.due_work import PartitionShares
+from machines.worker.intake import fetcher
 from machines.worker.registry import Registry
 from tests.engine.builders import machine, publish
 from tests.installation.processes import eventually
@@ -50,6 +53,20 @@ def test_ten_idle_workers_share_the_jobs_that_come_one_by_one(engine):
     assert sum(done.values()) == JOBS
     assert len(done) == WORKERS, f"each has had some: {done}"
     assert max(done.values()) <= JOBS // 2, f"none has had most of them: {done}"
+
+
+def test_a_worker_that_runs_serves_the_partitions_that_a_machine_grows_to(engine, monkeypatch):
+    monkeypatch.setattr(PartitionShares, "RELIST", 0.2)
+    monkeypatch.setattr(fetcher, "REFRESH", 0.2)
+    publish(engine, lamp())
+    with Running(engine, Registry(), tick=0.2) as worker:
+        eventually(lambda: worker._shares.all, "it has looked")
+        Repartition(engine.client, engine.keys, "lamp", 4).run()
+        for number in range(20):
+            engine.create("lamp", f"l{number}")
+        roots = {engine.keys.partition("lamp", number).root for number in range(4)}
+        eventually(lambda: roots <= worker._fetcher._roots.keys(), "it hears their bells")
+        eventually(lambda: engine.counts("lamp")["Off"] == 20, "their timers have fired")
 
 
 def test_workers_divide_the_partitions_and_each_timer_fires_once(redis_url, prefix):

@@ -28,6 +28,7 @@ class PartitionShares:
     """
 
     EVERY = 2.5  # seconds between two signs of life
+    RELIST = 10.0  # seconds between two looks whether a machine has grown to more partitions
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class PartitionShares:
         self._clock = clock
         self._shares = Shares(worker)
         self._joined = -float("inf")
+        self._listed = -float("inf")
         self._names: list[str] | None = None
         self.all: Partitions = {}
         self.own: Partitions = {}
@@ -56,9 +58,10 @@ class PartitionShares:
             changed = self._shares.update(self._engine.wakeups.join(self._worker))
             self._joined = self._clock()
         names = sorted(self._machines())
-        if names != self._names:
-            self.all, changed = self._engine.wakeups.roots(names), True
-            self._names = names
+        if names != self._names or self._clock() - self._listed >= self.RELIST:
+            found = self._engine.wakeups.roots(names)
+            changed = changed or found != self.all
+            self.all, self._names, self._listed = found, names, self._clock()
         if changed:
             self.own = {root: where for root, where in self.all.items() if self._shares.owns(root)}
         return changed

@@ -130,7 +130,6 @@ class Fetcher:
         self._clock = clock
         self._roots: dict[str, tuple[str, int]] = {}  # of all machines
         self._partitions: Counter[str] = Counter()  # how many each machine has
-        self._machines: list[str] | None = None
         self._promising: dict[ServedQueue, set[int]] = {}  # in the order to try them; the partitions
         self._later: dict[ServedQueue, tuple[float, set[int]]] = {}  # when to try a queue again: its rate, or ours
         self._held: dict[ServedQueue, float] = {}  # since when a queue gives nothing: paused, full, or out of order
@@ -226,11 +225,10 @@ class Fetcher:
             self._informed, self._news = now, False
         self._refreshed = now  # not before: a look that failed is no look, and the next turn has to ask again
         self._named = now if names else self._named
-        if self._served_queues.machines != self._machines:
-            self._machines = self._served_queues.machines
-            self._roots = self._engine.wakeups.roots(self._machines)
-            self._partitions = Counter(machine for machine, _ in self._roots.values())
-            self._queue_waiter.watch(self._machines)
+        roots = self._engine.wakeups.roots(self._served_queues.machines)
+        if roots != self._roots:  # a machine came or went, or has grown
+            self._roots, self._partitions = roots, Counter(machine for machine, _ in roots.values())
+            self._queue_waiter.watch(self._served_queues.machines)
         if changed:
             self.rescan()
 
