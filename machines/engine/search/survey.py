@@ -182,7 +182,7 @@ class SurveyReader:
         """Return the server's time in ms, what each root answered, and how many did not change, so that they were not
         asked; roots of nodes that are away are missing."""
         began = time.monotonic()
-        newest = self._clock + int((began - self._read_at) * 1000)
+        newest = self._clock and self._clock + int((began - self._read_at) * 1000)
         known = self._skip_untouched(asked, newest) if trust and began - self._whole_at < WHOLE else {}
         if not known:
             self._whole_at = began

@@ -130,6 +130,10 @@ def test_a_server_that_was_emptied_has_no_machines(own_server):
     engine.client.close()
 
 
+def test_without_machines_no_server_has_told_its_time(engine):
+    assert engine.survey().now == 0
+
+
 def test_more_partitions_than_one_call_takes(redis_url, prefix, engine):
     wide = Engine.from_url(redis_url, prefix=prefix, partitions=64)
     for number in range(5):
