@@ -25,7 +25,6 @@ from machines.engine.keys import Keys, Partition, choose_partition
 from machines.engine.records import PublishedMachine
 
 from .machine_meta import (
-    POLICY_FIELDS,
     Growth,
     GrowthReader,
     PolicyTexts,
@@ -33,6 +32,7 @@ from .machine_meta import (
     SensitiveFields,
     copy_policy,
     list_field_changes,
+    make_policy_read,
     read_encrypted_fields,
     read_policy,
     read_sensitive_fields,
@@ -401,7 +401,7 @@ class Catalog:
 
     def _read_policies(self) -> dict[str, PolicyTexts]:
         metas = {name: self._keys.partition(name).meta for name in sorted(self.directory())}
-        answers = self._caller.commands_available([(m, ("HMGET", m, *POLICY_FIELDS)) for m in metas.values()])
+        answers = self._caller.commands_available([make_policy_read(meta) for meta in metas.values()])
         found = {
             name: self._find_policy(name) if isinstance(row, EngineUnavailable) else PolicyTexts.read(row)
             for name, row in zip(metas, answers, strict=True)
@@ -425,7 +425,7 @@ class Catalog:
             if among is None or name in among
         }
         every = [partition for each in roots.values() for partition in each]
-        answers = self._caller.commands_available([(p.meta, ("HMGET", p.meta, *POLICY_FIELDS)) for p in every])
+        answers = self._caller.commands_available([make_policy_read(p.meta) for p in every])
         policies = dict(zip(every, answers, strict=True))
 
         def is_settled(first: Partition, partition: Partition) -> bool:

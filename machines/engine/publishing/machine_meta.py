@@ -116,9 +116,14 @@ class PolicyTexts:
         return cls(int(row[0] or 0), *(str(text or "") for text in row[1:]))
 
 
+def make_policy_read(meta: str) -> tuple[str, tuple[str, ...]]:
+    """Make the command that reads the policy of a partition, with the key that routes it."""
+    return meta, ("HMGET", meta, *POLICY_FIELDS)
+
+
 def read_policy(caller: Caller, partition: Partition) -> PolicyTexts:
     """Read the policy of a partition. One command."""
-    return PolicyTexts.read(caller.command("HMGET", partition.meta, *POLICY_FIELDS))
+    return PolicyTexts.read(caller.command(*make_policy_read(partition.meta)[1]))
 
 
 def copy_policy(caller: Caller, partitions: Sequence[Partition], complete: Callable[[Partition], None]) -> int:
@@ -126,7 +131,7 @@ def copy_policy(caller: Caller, partitions: Sequence[Partition], complete: Calla
     partition the versions that it lacks."""
     if len(partitions) == 1:
         return 0
-    rows = caller.commands([(p.meta, ("HMGET", p.meta, *POLICY_FIELDS)) for p in partitions])
+    rows = caller.commands([make_policy_read(p.meta) for p in partitions])
     policy, *held = (PolicyTexts.read(row) for row in rows)
     changed = 0
     for partition, own in zip(partitions[1:], held, strict=True):

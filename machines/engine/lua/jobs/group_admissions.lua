@@ -1,8 +1,8 @@
 -- needs: group_limits, keys, queue_limits
 -- Admissions of leased jobs by the home of their group, or of their queue as the group '', which so counts the jobs of all
--- partitions of a machine. A job runs
--- once it is admitted, under its token: so an admission whose token no longer holds its job is one of an attempt that ended,
--- and can be freed at any time. Partitions that were refused are members, too (letter w), until a place is offered to them.
+-- partitions of a machine. A job runs once it is admitted, under its token: so an admission whose token no longer holds its job
+-- is one of an attempt that ended, and can be freed at any time. Partitions that were refused are members, too (letter w), until
+-- a place is offered to them.
 local group_admissions = {}
 
 local call = redis.call
@@ -127,19 +127,19 @@ function group_admissions.list_unchecked(root, queue, is_busy, now)
     return found
 end
 
--- Answers where the jobs of a group are counted: the number of the home of the queue, and of that of the group; false for none.
+-- Finds the homes that count a job of a group, '' for none: the number of each, and '' for the queue or the group, in turn.
 -- `known`: what was found for others.
 function group_admissions.find_homes(root, queue, group, known)
     local homes = {}
-    for i, name in ipairs({ '', group ~= '' and group or nil }) do
+    for _, name in ipairs({ '', group ~= '' and group or nil }) do
         local word = queue .. '\0' .. name
         if known[word] == nil then
             local rules = group_limits.read(root, queue, name)
             known[word] = rules and rules.concurrency and rules.home or false
         end
-        homes[i] = known[word]
+        if known[word] then homes[#homes + 1], homes[#homes + 2] = known[word], name end
     end
-    return homes[1], homes[2]
+    return homes
 end
 
 -- Lists the leased jobs of a queue that homes have to count: home, group, job and token of each in turn.
@@ -148,14 +148,10 @@ function group_admissions.list_leased(root, queue)
     if call('EXISTS', keys.rules(root, queue)) == 0 then return found end
     for _, job in ipairs(call('ZRANGE', keys.leased(root, queue), 0, LISTED - 1)) do
         local row = redis.pcall('HMGET', keys.job(root, job), 'group', 'token')
-        if not row.err and row[2] then
-            local homes = { group_admissions.find_homes(root, queue, row[1] or '', known) }
-            for i = 1, 2 do
-                local at = #found
-                if homes[i] then
-                    found[at + 1], found[at + 2], found[at + 3], found[at + 4] = homes[i], i == 1 and '' or row[1], job, row[2]
-                end
-            end
+        local homes = not row.err and row[2] and group_admissions.find_homes(root, queue, row[1] or '', known) or {}
+        for i = 1, #homes, 2 do
+            local at = #found
+            found[at + 1], found[at + 2], found[at + 3], found[at + 4] = homes[i], homes[i + 1], job, row[2]
         end
     end
     return found

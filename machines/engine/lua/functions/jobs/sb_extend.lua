@@ -31,13 +31,11 @@ return function(KEYS, ARGV)
             local lease_end = math.min(now + lease, tonumber(row.deadline or now + lease))
             add_renewal(renewed, root, row.queue, lease_end, job)
             due_times.note(root, lease_end, now)
-            local homes = asks and { group_admissions.find_homes(root, row.queue, row.group or '', known) } or {}
-            for number = 1, 2 do
-                if homes[number] then
-                    for _, word in ipairs({ row.queue, homes[number], number == 1 and '' or row.group, (i - 1) / 2 }) do
-                        counted[#counted + 1] = word
-                    end
-                end
+            local homes = asks and group_admissions.find_homes(root, row.queue, row.group or '', known) or {}
+            for h = 1, #homes, 2 do
+                local at = #counted
+                counted[at + 1], counted[at + 2], counted[at + 3] = row.queue, homes[h], homes[h + 1]
+                counted[at + 4] = (i - 1) / 2
             end
             if jobs.get_lease(row) ~= lease then lengths[#lengths + 1] = keys.job(root, job) end
         end
