@@ -32,9 +32,6 @@ def describe_address(url: str) -> dict[str, str]:
     return {"url": origin, "fingerprint": digest[:16]}
 
 
-OF_REVISIONS = frozenset(["before", "after", "pinned", "text"])  # facts beside which ``version`` was a revision
-
-
 class AuditIsAppendOnly(TypeError):
     """An entry of the audit was about to be changed or deleted."""
 
@@ -122,11 +119,8 @@ class AuditEntry(models.Model):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """``detail`` as every door shows it: of a webhook's address, of which former releases wrote all, no path; the
-        revision after a step under this name, where former releases wrote ``version``."""
+        """``detail`` as every door shows it: of a webhook's address, of which former states wrote all, no path."""
         facts = self.detail if isinstance(self.detail, dict) else {"said": self.detail}
-        if "version" in facts and not OF_REVISIONS.isdisjoint(facts):
-            facts = {"revision" if name == "version" else name: fact for name, fact in facts.items()}
         if self.action.startswith("webhook.") and isinstance(url := facts.get("url"), str):
             return describe_address(url) | facts | {"url": describe_address(url)["url"]}
         return facts

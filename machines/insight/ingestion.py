@@ -130,7 +130,6 @@ class MachineIngestion:
 
     def __init__(self, engine: Engine, reader: HistoryReader, store: Store, machine: str, terms: MachineTerms) -> None:
         self._engine, self._reader, self._store, self._machine = engine, reader, store, machine
-        store.convert(machine)
         self._manifest, self._terms = store.manifest(machine), terms
 
     def run(self, archive: Archive) -> Iterator[None]:

@@ -78,7 +78,6 @@ FILES: Mapping[str, Sequence[str]] = {
 }
 """Kind of file -> its columns. ``steps`` joined with ``shapes`` are the columns of COLUMNS."""
 STEPS = f"(SELECT {', '.join(COLUMNS['steps'])} FROM {{rows}} JOIN {{shapes}} USING (shape))"
-PEOPLE = "CASE WHEN event LIKE 'done.invoke.%' OR event LIKE 'error.invoke.%' THEN '' ELSE actor END AS actor"
 FILE = re.compile(r"(steps|shapes|instances|copy)-[0-9a-f]{12}\.(parquet|tmp)")  # names of facts, and of drafts
 NEWEST = "revision DESC, ended NULLS FIRST"
 ORDER = {"steps": "n, revision", "shapes": "shape", "instances": "n"}
@@ -156,7 +155,7 @@ class Store:
         with _reporting(self._folder):
             return self._place.machines()
 
-    def manifest(self, machine: str, formats: Sequence[int] = (FORMAT,)) -> Manifest:
+    def manifest(self, machine: str) -> Manifest:
         """Read the manifest of a machine; an empty one where there are no facts yet."""
         path = self.folder(machine)
         with _reporting(path):
@@ -166,7 +165,7 @@ class Store:
                 if (text := self._place.read(machine)) is None:
                     return Manifest()
                 held = json.loads(text)
-                if held["format"] not in formats:
+                if held["format"] != FORMAT:
                     raise StoreUnavailable(f"{path} is of format {held['format']}; this release reads {FORMAT}")
                 found = Manifest(**held)
                 found.check()
@@ -347,7 +346,7 @@ class Store:
     def _commit(self, machine: str, known: Manifest, new: Manifest, *, is_alone: bool = False) -> Manifest:
         """Write the manifest. ``is_alone``: remove all other files at once, also those that a batch being written has:
         it cannot be added any more."""
-        new = replace(new, format=FORMAT, generation=known.generation + 1)
+        new = replace(new, generation=known.generation + 1)
         found = {path.name for path in self._list_files(machine)} if is_alone else set[str]()
         added, text = new.files - known.files, json.dumps(asdict(new))
         if not self._place.replace(machine, known.generation, text, added, new.files):
@@ -355,24 +354,6 @@ class Store:
             raise StoreUnavailable(f"another process changed the facts of {machine}; this batch was not added")
         self._unlink(machine, found - new.files)
         return new
-
-    def convert(self, machine: str) -> None:
-        """Write steps of earlier formats anew: in 1 each has the columns of its shape, 1 and 2 tell nothing of jobs
-        and name each job as an actor."""
-        new = known = self.manifest(machine, (1, 2, FORMAT))
-        if known.format == FORMAT:
-            return
-        with self._writing(machine):
-            for name in known.steps:
-                held, columns = (self._table(machine, "steps", names) for names in ([name], []))
-                rows = f"(FROM {held} UNION ALL BY NAME {columns})"
-                if known.format > 1:
-                    rows = STEPS.format(rows=rows, shapes=self._table(machine, "shapes", known.shapes))
-                rows = f"SELECT {', '.join(COLUMNS['steps']).replace('actor', PEOPLE)} FROM {rows}"
-                new = self._write_steps(machine, new, rows)
-            steps = {name: rows for name, rows in new.steps.items() if name not in known.steps}
-            old = {**known.old, **dict.fromkeys(known.steps, time.time())}
-            self._commit(machine, known, replace(new, steps=steps, old=old))
 
     def _unlink(self, machine: str, names: Iterable[str]) -> None:
         for name in names:
@@ -384,7 +365,6 @@ class Store:
         known = self.manifest(machine)
         if known.generation:
             raise BadSearch(f"there are facts of {machine} already")
-        other.convert(machine)
         held = replace(other.manifest(machine), old={})
         with self._writing(machine):
             other._place.bring(machine, held.files)
@@ -456,7 +436,6 @@ class Store:
     def find(self, machine: str, texts: Iterable[str], instances: Iterable[str] = ()) -> list[tuple[str, int, str]]:
         """Return id, time of creation (ms) and data (JSON) of some instances, and of those that hold one of these texts
         in id or data."""
-        self.convert(machine)
         return self.ask(
             machine,
             "SELECT DISTINCT instance, created, data FROM {instances} WHERE list_contains(?::VARCHAR[], instance) OR "

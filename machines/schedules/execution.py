@@ -17,7 +17,6 @@ from machines.engine import Engine, errors, limits
 from machines.instances.bulks import Bulk
 from machines.instances.bulks import Order as BulkOrder
 from machines.instances.bulks.bulk import LIVE
-from machines.instances.bulks.order import read_filter
 from machines.worker import Job, handler
 
 from . import authors, planning
@@ -220,7 +219,7 @@ def _create(engine: Engine, order: Order, entry: Entry, now: int | None) -> Led:
 def _fire_all(engine: Engine, order: Order, entry: Entry, _: int | None) -> Led:
     what = order.schedule.what
     ordered = BulkOrder(
-        what["machine"], "fire", order.author or "schedule", explain(order, entry), read_filter(what["filter"]),
+        what["machine"], "fire", order.author or "schedule", explain(order, entry), dict(what["filter"]),
         event=what["event"], payload=dict(what.get("payload") or {}), rate=what.get("rate", 0), person=order.person,
         groups=order.groups, unattended=True,
     )  # fmt: skip

@@ -50,19 +50,6 @@ def test_an_entry_holds_all_it_was_given(alice):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("stored", "shown"),
-    [
-        ({"before": "A", "after": "B", "version": 3}, {"before": "A", "after": "B", "revision": 3}),
-        ({"version": 2, "base": 1}, {"version": 2, "base": 1}),  # of a roll-out
-        ({"after": "B", "revision": 3}, {"after": "B", "revision": 3}),
-    ],
-)
-def test_the_revision_has_its_name_in_entries_of_former_releases(alice, stored, shown):
-    record(alice, "fire", machine="m", instance="i", detail=stored)
-    assert (AuditEntry.objects.get().detail, AuditEntry.objects.get().facts) == (stored, shown)
-
-
 def test_an_entry_outlives_the_account(entry, alice):
     pk = str(alice.pk)
     alice.delete()

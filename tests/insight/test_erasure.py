@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from machines.engine import UnknownInstance
 from machines.insight import places
-from machines.insight.errors import InsightOff, StoreUnavailable
+from machines.insight.errors import InsightOff
 from machines.insight.ingestion import InsightDuty
 from machines.insight.places import MANIFEST
 from machines.insight.store import Store
@@ -38,52 +36,6 @@ def test_erasing_leaves_no_fact_of_an_instance(engine, store, folder):
     assert erase(engine).removed["steps of insight"] == 1
     assert [step[0] for step in read_steps(store)] == ["b"]
     assert len(list(folder.glob("*.parquet"))) == 3
-
-
-@pytest.fixture(params=[1, 2])
-def former(request, store, folder):
-    """The facts in an earlier format: in 1 a step has the columns of its shape, neither tells of jobs."""
-    held, name = json.loads((folder / MANIFEST).read_text()), "steps-0123456789ab.parquet"
-    rows = "{steps}" if request.param == 1 else "{rows}"
-    path = folder.parent / name
-    sql = f"COPY (SELECT * EXCLUDE (worker, attempt, queued, retried, ran) FROM {rows}) TO '{path}' (FORMAT parquet)"
-    store.ask("order", sql)
-    path.rename(folder / name)
-    for other in (*held["steps"], *(held.pop("shapes") if request.param == 1 else ())):
-        (folder / other).unlink()
-    (folder / MANIFEST).write_text(json.dumps({**held, "format": request.param, "steps": {name: 2}}))
-
-
-def test_facts_of_earlier_formats_are_read_on(engine, duty, store, folder, former):  # noqa: F811
-    with pytest.raises(StoreUnavailable, match="of format [12]"):
-        store.manifest("order")
-    engine.fire("order", "b", "pay")
-    run(duty)
-    assert read_steps(store) == [("a", 1, "", "New"), ("b", 1, "", "New"), ("b", 2, "New", "Paid")]
-    assert store.manifest("order").lost == 0
-    assert store.ask("order", "SELECT DISTINCT coalesce(worker, ''), attempt, queued, retried, ran FROM {steps}") == [
-        ("", None, None, None, None)
-    ]
-
-
-def test_a_job_of_an_earlier_format_is_no_actor(store, tell):
-    tell({"a": [("New", 0), ("Paid", 5), ("Sent", 5)]})
-    path = store.folder("order") / "steps-0123456789ab.parquet"
-    events = "CASE revision WHEN 2 THEN 'done.invoke.charge' WHEN 3 THEN 'cancel' ELSE event END AS event"
-    sql = f"SELECT * REPLACE ({events}, 'one ' || revision AS actor) FROM {{steps}}"
-    rows = store.ask("order", f"COPY ({sql}) TO '{path}' (FORMAT parquet)")[0][0]
-    manifest = store.folder("order") / MANIFEST
-    held = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps({**held, "format": 1, "steps": {path.name: rows}, "shapes": {}}))
-    store.convert("order")
-    assert store.ask("order", "SELECT actor FROM {steps} ORDER BY revision") == [("one 1",), ("",), ("one 3",)]
-
-
-def test_erasing_reaches_facts_of_earlier_formats(engine, store, folder, former):
-    found = erase(engine, where=("region", "Ann of Kent"))
-    assert (found.left, found.removed["steps of insight"]) == ([], 1)
-    assert [step[0] for step in read_steps(store)] == ["b"]
-    assert {path.name for path in folder.glob("*.parquet")} == store.manifest("order").files
 
 
 def test_erasing_begins_again_where_steps_were_added_meanwhile(store, folder, monkeypatch):

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from machines.audit.entries import AuditRecord
-from machines.audit.redaction import MASK
 from machines.audit.reveals import RevealAudit
 from machines.catalog import rules
 from machines.catalog.errors import ApprovalNeeded
@@ -154,18 +153,13 @@ def redact_rows(actor: Actor, machine: str, rows: Sequence[Row]) -> list[Row]:
     if isinstance(redactor, RevealAudit):
         shown = {row.item.id: [note for note in (row.verdict, row.outcome) if note] for row in rows}
         redactor.note_all(
-            {id: {"error"} for id, notes in shown.items() if any(n.why != _drop_reason(n) for n in notes)}
+            {id: {"error"} for id, notes in shown.items() if any(note.why != note.plain for note in notes)}
         )
     return list(rows)
 
 
 def _mask(note: Note | None) -> Note | None:
-    return note and Note.of_all(note.word, _drop_reason(note))
-
-
-def _drop_reason(note: Note) -> str:
-    """Return a note without its reason, if a former release wrote it: nobody can tell what that reason holds."""
-    return note.plain if note.plain is not None else note.why and MASK
+    return note and Note.of_all(note.word, note.plain)
 
 
 def may(actor: Actor, order: Order) -> bool:

@@ -30,18 +30,12 @@ ARGUMENTS: dict[str, Any] = {"payload": {}, "changes": {}, "result": None}
 """What an order stores encrypted, with what it is where there is nothing to hide."""
 FILTERS = frozenset(SearchTerms.__annotations__)
 """The terms of a filter: what ``Engine.find`` finds by. In place of these, ``ids`` lists chosen instances."""
-STORED_TERMS = {"definition": "version"}  # a term as former releases stored it -> its name
 
 
 def encrypt_filter(engine: Engine, machine: str, filter: Mapping[str, Any]) -> dict[str, Any]:
     """Return a filter with the values of encrypted fields as ciphertexts. Raises BadInput."""
     where = {"where": engine.encrypt_terms(machine, filter["where"])} if filter.get("where") else {}
     return {**filter, **where}
-
-
-def read_filter(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a filter that an order or a schedule has stored, with the names that terms have now."""
-    return {STORED_TERMS.get(name, name): term for name, term in stored.items()}
 
 
 @lru_cache(maxsize=16)
@@ -85,8 +79,8 @@ class Order:
 
     def permit(self, second: str = "") -> Permit | None:
         """Return what the engine holds each step to; None for a program's order. ``second``: the person who approved
-        it, if any. Orders of older releases do not say that a person gave them, but name their groups."""
-        if not self.person and self.groups is None:
+        it, if any."""
+        if not self.person:
             return None
         permit = Permit(self.groups)
         return permit.approve(self.demanded, second) if second else permit
@@ -208,7 +202,6 @@ class Order:
         found |= {"unreadable": True} if isinstance(given, Unreadable) else json.loads(given)
         groups = found.get("groups")
         found |= {"states": tuple(found["states"]), "groups": None if groups is None else frozenset(groups)}
-        found["filter"] = read_filter(found["filter"])
         return cls(**found)
 
 
@@ -216,7 +209,7 @@ def renew_order(text: str) -> str | None:
     """Return an encoded order with its arguments as the current key encrypts them; None where no key fits."""
     stored = json.loads(text).get("arguments")
     if stored is None:
-        order = Order.decode(text)  # of a former release, or of a program without a key
+        order = Order.decode(text)  # of the release before, or of a program without a key
         return order.encode() if order.has_arguments else text
     new = renew(stored, PURPOSE)
     return new and text.replace(stored, new)

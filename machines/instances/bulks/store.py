@@ -49,13 +49,12 @@ class Item:
 class Note:
     """What was said of an instance: ``word`` is a verdict or an outcome, ``why`` is for people.
 
-    ``plain``: the same without any value that an instance holds, for who may not see all of them; None where it was not
-    written down, as former releases did.
+    ``plain``: the same without any value that an instance holds, for who may not see all of them.
     """
 
     word: str
     why: str = ""
-    plain: str | None = None
+    plain: str = ""
 
     @classmethod
     def of_all(cls, word: str, why: str) -> Note:
@@ -134,9 +133,9 @@ class Store:
         self._write(self._order, ("HDEL", self._order, "released"))
 
     def is_released(self, selection: str) -> bool:
-        """Tell whether a bulk that a former version let run goes on: it names no selection."""
+        """Tell whether a person lets what was frozen under this name run."""
         actor, frozen = self._storage.command("HMGET", self._order, "released", "released_for")
-        return actor is not None and frozen in (None, selection)
+        return actor is not None and frozen == selection
 
     def approve(self, second: str, selection: str) -> None:
         """Note that a second person has looked at what was frozen under this name: of that nobody is asked again."""
@@ -231,12 +230,10 @@ def _encode(note: Note) -> str:
     """Encode a note: ``[word, why, plain]``; 1 stands for a plain text that is the reason itself."""
     words: list[Any] = [note.word]
     if note.why:
-        words.append(note.why)
-        words += [] if note.plain is None else [1 if note.plain == note.why else note.plain]
+        words += [note.why, 1 if note.plain == note.why else note.plain]
     return json.dumps(words, separators=(",", ":"))
 
 
 def _decode(text: str) -> Note:
-    word, *rest = json.loads(text)
-    why, plain = rest[0] if rest else "", rest[1] if len(rest) > 1 else None
+    word, why, plain, *_ = (*json.loads(text), "", "")
     return Note(word, why, why if plain == 1 else plain)

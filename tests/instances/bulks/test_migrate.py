@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections import Counter
@@ -256,9 +255,3 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(engine, start):  # noqa:
     assert counted(bulk, "outcomes") == {"done": 6000}
     assert versions(engine, ids) == {2: 6000}
     assert {found.revision for found in engine.get_many("parcel", ids)} == {2}
-
-
-def test_a_stored_order_may_have_the_former_name_of_a_term():
-    stored = json.loads(Order("parcel", "delete", "ann", "r", {"version": 2, "state": "open"}).encode())
-    stored["filter"] = {"definition": 2, "state": "open"}
-    assert Order.decode(json.dumps(stored)).filter == {"version": 2, "state": "open"}
