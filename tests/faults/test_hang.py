@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from machines.engine import Engine
-from machines.worker.intake import bell_listener
+from machines.engine.connection import subscription
 from tests.installation.processes import eventually
 from tests.worker.builders import Running
 
@@ -28,7 +28,7 @@ STILL = 3 * TIMEOUT
 @pytest.fixture
 def hasty(own_server, monkeypatch):
     """An engine that soon gives a call up."""
-    monkeypatch.setattr(bell_listener, "DEADLINE", TIMEOUT)
+    monkeypatch.setattr(subscription, "DEADLINE", TIMEOUT)
     engine = Engine.from_url(own_server.url, socket_timeout=TIMEOUT)
     yield engine
     engine.client.close()

@@ -6,7 +6,7 @@ The worker runs in this process, so that its waits can be short; the test itself
 import pytest
 
 from machines.engine import Engine
-from machines.worker.intake import bell_listener
+from machines.engine.connection import subscription
 from tests.installation.processes import eventually
 from tests.worker.builders import Running
 
@@ -34,8 +34,8 @@ EACH = 4  # instances for each fault
 @pytest.fixture
 def through(proxy, monkeypatch):
     """An engine behind the proxy that soon notices when nothing comes."""
-    monkeypatch.setattr(bell_listener, "PROBE", TIMEOUT)
-    monkeypatch.setattr(bell_listener, "DEADLINE", TIMEOUT)
+    monkeypatch.setattr(subscription, "PROBE", TIMEOUT)
+    monkeypatch.setattr(subscription, "DEADLINE", TIMEOUT)
     engine = Engine.from_url(proxy.url, socket_timeout=TIMEOUT, health_check_interval=0)
     yield engine
     engine.client.close()

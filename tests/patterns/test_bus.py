@@ -65,10 +65,10 @@ def test_who_was_cut_off_gets_a_gap_in_place_of_what_it_missed(bus, engine, pref
 
 
 def test_a_server_that_went_and_came_back_is_a_gap_and_one_that_hangs_too(own_server, monkeypatch):
-    from machines.patterns import subscriber
+    from machines.engine.connection import subscription
 
-    monkeypatch.setattr(subscriber, "PROBE", 0.1)
-    monkeypatch.setattr(subscriber, "DEADLINE", 0.3)
+    monkeypatch.setattr(subscription, "PROBE", 0.1)
+    monkeypatch.setattr(subscription, "DEADLINE", 0.3)
     engine = Engine.from_url(own_server.url)
     bus = Bus(engine.client)
     with bus.subscribe("prices") as prices:

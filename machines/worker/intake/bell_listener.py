@@ -7,19 +7,18 @@ import selectors
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 import redis
 
 from machines.engine import Engine, errors
-from machines.engine.connection.client import CONNECT_TIMEOUT, FAILURES
+from machines.engine.connection import subscription
+from machines.engine.connection.client import FAILURES
 from machines.engine.jobs.wakeups import Bell
 from machines.worker.reconnect import Backoff
 
 log = logging.getLogger(__name__)
 
-PROBE = 5.0  # seconds of silence after which a server is asked for a sign of life
-DEADLINE = 3.0  # seconds it may take for that; a half-open connection never gives any
 MOST_PAUSE = 2.0  # seconds between two tries to reach a server
 
 
@@ -36,68 +35,6 @@ class Hearer(Protocol):
         """Hear that a definition was published."""
 
 
-class NodeConnection:
-    """The subscriptions on one server. Every method raises when the connection is broken."""
-
-    def __init__(self, server: redis.Redis) -> None:
-        pool = server.connection_pool
-        given = {name: value for name, value in pool.connection_kwargs.items() if "maint_notifications" not in name}
-        # RESP2 and bytes: messages and signs of life then come in one shape.
-        mine = {"protocol": 2, "decode_responses": False, "health_check_interval": 0, "socket_timeout": DEADLINE}
-        self._connection: Any = pool.connection_class(**given | mine | {"socket_connect_timeout": CONNECT_TIMEOUT})
-        self.channels: set[str] = set()
-        self._unconfirmed: set[str] = set()
-        self._sign = self._asked = 0.0  # when anything came last; when it was asked for one since, or 0
-
-    def open(self) -> Any:
-        """Connect; return the socket."""
-        self._connection.connect()
-        self._sign = time.monotonic()
-        return self._connection._sock
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the server has confirmed all subscriptions."""
-        return not self._unconfirmed
-
-    def subscribe(self, channels: Iterable[str]) -> None:
-        """Subscribe to exactly these channels. Of a cluster each has a slot, and so a command, of its own."""
-        wanted = set(channels)
-        added, removed = wanted - self.channels, self.channels - wanted
-        words = [("SSUBSCRIBE", name) for name in sorted(added)] + [("SUNSUBSCRIBE", name) for name in sorted(removed)]
-        if words:
-            self._connection.send_packed_command(self._connection.pack_commands(words), check_health=False)
-            self._asked = self._asked or time.monotonic()
-        self.channels = wanted
-        self._unconfirmed = (self._unconfirmed | added) & wanted
-
-    def read(self) -> list[tuple[str, str]]:
-        """Return the messages that have come, as channel and text."""
-        found = []
-        while self._connection.can_read(timeout=0):
-            kind, *rest = self._connection.read_response()
-            self._sign, self._asked = time.monotonic(), 0.0
-            if kind == b"smessage":
-                found.append((rest[0].decode(), rest[1].decode("utf-8", "replace")))
-            elif kind == b"ssubscribe":
-                self._unconfirmed.discard(rest[0].decode())
-            elif kind == b"sunsubscribe" and rest[0].decode() in self.channels:
-                raise redis.ConnectionError("the slot of a subscription has moved to another server")
-        return found
-
-    def probe(self) -> None:
-        """Ask a silent server for a sign of life; raise when it gives none."""
-        now = time.monotonic()
-        if self._asked and now - self._asked > DEADLINE:
-            raise redis.TimeoutError("the connection for bells gives no sign of life")
-        if not self._asked and now - self._sign >= PROBE:
-            self._connection.send_command("PING", check_health=False)
-            self._asked = now
-
-    def close(self) -> None:
-        self._connection.disconnect()
-
-
 class BellListener:
     """Listens in a thread of its own, and passes on what it hears. Waiting costs a sign of life every few seconds for
     each server, however many partitions there are.
@@ -111,7 +48,7 @@ class BellListener:
         self._client = engine.client
         self._hearers: list[Hearer] = []
         self._roots: dict[str, tuple[str, int]] = {}
-        self._nodes: dict[str, NodeConnection] = {}
+        self._nodes: dict[str, subscription.NodeConnection] = {}
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
@@ -183,8 +120,8 @@ class BellListener:
 
     def _timeout(self) -> float:
         if self._retry_at is None:
-            return PROBE if self.hears else min(PROBE, DEADLINE)
-        return max(0.0, min(PROBE, self._retry_at - time.monotonic()))
+            return subscription.PROBE if self.hears else min(subscription.PROBE, subscription.DEADLINE)
+        return max(0.0, min(subscription.PROBE, self._retry_at - time.monotonic()))
 
     def _settle(self) -> None:
         """Tell the hearers of a gap once all subscriptions are there."""
@@ -212,7 +149,7 @@ class BellListener:
             self._guard(address, lambda at, names=names: self._subscribe(at, names))  # type: ignore[misc]
 
     def _open(self, address: str, server: redis.Redis) -> bool:
-        node = NodeConnection(server)
+        node = subscription.NodeConnection(server)
         try:
             socket = node.open()
         except FAILURES as error:
@@ -235,7 +172,7 @@ class BellListener:
                 for hearer in self._hearers:
                     hearer.hear_news()
                 continue
-            bell = self._wakeups.read(channel, text)
+            bell = self._wakeups.read(channel, text.decode("utf-8", "replace"))
             for hearer in self._hearers:
                 hearer.hear(bell)
 
