@@ -32,6 +32,7 @@ waits in equal steps. Its SET NX, sent again after a lost answer, is refused by 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import random
@@ -39,15 +40,14 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any
 
-from machines.engine.connection.calls import translate
 from machines.engine.connection.replies import Status
-from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, SignalboxError
+from machines.engine.errors import BadInput, EngineUnavailable, SignalboxError
 
 from . import base
 from .base import Lost, Overflow, Pattern, Taken
@@ -100,12 +100,7 @@ class Locks(Pattern):
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise BadInput(f"names of locks are a list of texts, not {names!r:.80}", code="SB401")
         wanted = list(names)
-        replies = self._caller.many([("sb_lock_peek", self._root(name), ("",)) for name in wanted])
-        for reply in replies:
-            if isinstance(reply, Exception):
-                translate(reply)
-            if reply[0] != Status.OK:
-                raise EngineFault(f"sb_lock_peek answered {reply}")
+        replies = self._ask_all([("sb_lock_peek", self._root(name), ("",)) for name in wanted])
         return {name: _holder(reply) for name, reply in zip(wanted, replies, strict=True)}
 
     def _take(self, name: str, token: str, ms: int, owner: str, now: int | None) -> int:
@@ -236,9 +231,31 @@ class HeldLock:
         if not self.over:  # its time ran out during the call: a lost lock stays lost
             self._until = self._end(asked)
 
-    def renewing(self) -> Renewing:
-        """Return a context in which a thread renews the lock, each third of its time."""
-        return Renewing(self)
+    @contextlib.contextmanager
+    def renewing(self) -> Iterator[HeldLock]:
+        """Have a thread renew the lock, each third of its time, as long as the context lasts or until it is lost. A
+        renewal that cannot reach Redis is tried again until then. ``lost`` is right even while the thread waits."""
+        stopped = threading.Event()
+        thread = threading.Thread(target=self._keep_renewing, args=(stopped,), name=f"renews {self.name}", daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            stopped.set()
+            thread.join(1.0)  # not longer: a call may wait for a Redis that is down
+
+    def _keep_renewing(self, stopped: threading.Event) -> None:
+        pause = self.ttl / 3
+        while not stopped.wait(min(pause, self.left)) and not self.over:
+            try:
+                self.renew()
+                pause = self.ttl / 3
+            except Lost as lost:
+                log.warning("%s", lost)
+                return
+            except SignalboxError as error:
+                log.warning("the lock %s could not be renewed: %s", self.name, error)
+                pause = self.ttl / 10
 
     def wait(self, seconds: float) -> bool:
         """Wait so many seconds, or until the lock is lost; return whether it is still held."""
@@ -276,40 +293,6 @@ class HeldLock:
             log.warning("the lock %s could not be released, and ends by itself: %s", self.name, gone)
         if lost and error is None:
             raise Lost(f"the lock {self.name} (fence {self.fence}) was lost before its work was done")
-
-
-class Renewing:
-    """A thread that renews a lock as long as the context lasts, or until it is lost.
-
-    A renewal that cannot reach Redis is tried again until then. ``HeldLock.lost`` is right in any case, even while the
-    thread waits.
-    """
-
-    def __init__(self, held: HeldLock) -> None:
-        self._held = held
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"renews {held.name}", daemon=True)
-
-    def __enter__(self) -> HeldLock:
-        self._thread.start()
-        return self._held
-
-    def __exit__(self, *_: Any) -> None:
-        self._stopped.set()
-        self._thread.join(1.0)  # not longer: a call may wait for a Redis that is down
-
-    def _run(self) -> None:
-        pause = self._held.ttl / 3
-        while not self._stopped.wait(min(pause, self._held.left)) and not self._held.over:
-            try:
-                self._held.renew()
-                pause = self._held.ttl / 3
-            except Lost as lost:
-                log.warning("%s", lost)
-                return
-            except SignalboxError as error:
-                log.warning("the lock %s could not be renewed: %s", self._held.name, error)
-                pause = self._held.ttl / 10
 
 
 def _holder(reply: list[Any]) -> Holder | None:

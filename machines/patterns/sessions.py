@@ -33,7 +33,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from machines.engine.connection.calls import Arg, translate
+from machines.engine.connection.calls import Arg
 from machines.engine.connection.client import Client
 from machines.engine.connection.replies import Status, read_whole
 from machines.engine.errors import BadInput, EngineFault
@@ -180,8 +180,7 @@ class Sessions(Pattern):
         if not isinstance(subjects, list | tuple):
             raise BadInput(f"subjects are a list of subjects, not {subjects!r:.80}", code="SB408")
         at = base.check_now(now)
-        calls = [("sb_session_list", self._root(self._part(one)), (one, at)) for one in subjects]
-        replies = self._caller.many(calls)
+        replies = self._ask_all([("sb_session_list", self._root(self._part(one)), (one, at)) for one in subjects])
         return {one: _list_held(one, reply) for one, reply in zip(subjects, replies, strict=True)}
 
     def _by_token(self, function: str, token: str, *args: Arg, expect: int | None = None, secret: str = "") -> Session:
@@ -226,9 +225,7 @@ def _session(reply: Sequence[Any], token: str) -> Session:
     )  # fmt: skip
 
 
-def _list_held(subject: str, reply: Any) -> list[Held]:
-    if isinstance(reply, Exception):
-        translate(reply)
+def _list_held(subject: str, reply: Sequence[Any]) -> list[Held]:
     return [
         Held(str(handle), subject, _state(state), read_whole(revision), read_whole(created), read_whole(expires))
         for handle, state, revision, created, expires in reply[1:]

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from machines.engine.connection.calls import Arg, translate
+from machines.engine.connection.calls import Arg
 from machines.engine.connection.client import Client
 from machines.engine.connection.replies import Status
 from machines.engine.errors import BadInput, EngineFault
@@ -236,11 +236,7 @@ class WriteBuffer(Pattern):
         """Read the size of the buffer in one round trip."""
         moment = base.check_now(now)
         roots = [self._root_of(part).root for part in range(self.partitions)]
-        replies = self._caller.many([("sb_buffer_look", root, (moment,)) for root in roots])
-        for reply in replies:
-            if isinstance(reply, Exception):
-                translate(reply)
-        return _stats(replies)
+        return _stats(self._ask_all([("sb_buffer_look", root, (moment,)) for root in roots]))
 
     def _check_part(self, part: Any) -> int:
         return base.check_whole(part, "part", 0, self.partitions - 1)
