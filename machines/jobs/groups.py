@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 from machines.audit.redaction import redactor_if
 from machines.connections import get_engine
 from machines.engine import Engine, EngineUnavailable, Pause
+from machines.engine.connection.replies import read_pairs
 from machines.engine.keys import Partition
 from machines.engine.rates import QueueRate
 from machines.engine.storage import Storage
@@ -146,7 +147,7 @@ def _read_limits(storage: Storage, partition: Partition, queue: str, found: dict
     rules, limits = partition.rules(queue), partition.limits(queue)
     text, own = storage.commands([(rules, ("HGET", rules, "groups")), (limits, ("HGETALL", limits))])
     declared = _decode(text)
-    rows = {name: _decode(row) for name, row in _read_pairs(own)}
+    rows = {name: _decode(row) for name, row in read_pairs(own).items()}
     for name in rows:
         found.setdefault(name, GroupFigures(name))
     for name, one in found.items():
@@ -157,11 +158,6 @@ def _read_limits(storage: Storage, partition: Partition, queue: str, found: dict
         one.rate = str(QueueRate.decode(rule.get("rate")) or "")
         if "paused" in row:
             one.paused = Pause(int(row["paused"]), row.get("actor", ""), row.get("reason", ""))
-
-
-def _read_pairs(answer: Any) -> Iterable[tuple[str, str]]:
-    """Return names and values of a hash: RESP3 has a map, RESP2 a list."""
-    return answer.items() if isinstance(answer, dict) else zip(answer[::2], answer[1::2], strict=True)
 
 
 def _decode(text: str | None) -> dict[str, Any]:

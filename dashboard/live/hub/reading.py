@@ -128,11 +128,6 @@ def _read_clock(clock: Any) -> int:
     return int(seconds) * 1000 + int(micros) // 1000
 
 
-def _read_mapping(answer: Any) -> dict[str, Any]:
-    """Return the mapping that HGETALL answered, whether the protocol gave a map or a flat list."""
-    return answer if isinstance(answer, dict) else replies.read_pairs(answer)
-
-
 def _keep(directory: Mapping[str, int] | None) -> Directory:
     return directory if isinstance(directory, Directory) else Directory(directory or {})
 
@@ -140,10 +135,12 @@ def _keep(directory: Mapping[str, int] | None) -> Directory:
 def _read_directory(answer: Any, growths: Any) -> Directory:
     """Return machine -> number of partitions. Skip entries that the engine cannot have written."""
     counts = {
-        name: int(count) for name, count in _read_mapping(answer).items() if re.fullmatch(r"[1-9]\d{0,4}", str(count))
+        name: int(count)
+        for name, count in replies.read_pairs(answer).items()
+        if re.fullmatch(r"[1-9]\d{0,4}", str(count))
     }
     found = Directory(counts)
-    for name, text in () if _is_lost(growths) else _read_mapping(growths).items():
+    for name, text in () if _is_lost(growths) else replies.read_pairs(growths).items():
         growth = Growth.read(str(text))
         if name in found and growth.under_way:
             found[name], found.before[name] = growth.after, growth.before
@@ -176,7 +173,7 @@ def _types(source: Source, program: str | None) -> FieldTypes | None:
 
 
 def _read_worker(source: Source, answer: Any) -> WorkerInfo | None:
-    fields = _read_mapping(answer)
+    fields = replies.read_pairs(answer)
     return workers.read_worker(fields) if fields else None
 
 

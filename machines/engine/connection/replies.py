@@ -171,8 +171,13 @@ def read_revision(reply: Sequence[Any]) -> int:
     return int(read_fields(reply)["_version"] if text[:1] == "{" else text)
 
 
-def read_pairs(flat: Sequence[Any]) -> dict[str, Any]:
-    return dict(zip(flat[::2], flat[1::2], strict=True))
+def read_pairs(found: Any) -> dict[str, Any]:
+    """Read names and values: in RESP3 a hash is a map and a sorted set a list of pairs, in RESP2 both are flat."""
+    if isinstance(found, dict):
+        return found
+    if found and isinstance(found[0], list | tuple):
+        return dict(found)
+    return dict(zip(found[::2], found[1::2], strict=True))
 
 
 def read_instance(

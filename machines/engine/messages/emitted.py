@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from machines.engine.connection.calls import Caller
-from machines.engine.connection.replies import require_ok
+from machines.engine.connection.replies import read_pairs, require_ok
 from machines.engine.errors import EngineUnavailable, UnknownMachine
 from machines.engine.keys import Keys
 
@@ -149,14 +149,7 @@ def read_entry(id: str, fields: Mapping[str, Any]) -> LogEntry:
     )  # fmt: skip
 
 
-def _read_pairs(answer: Any) -> dict[str, Any]:
-    """Return fields and values, which are flat or a mapping, depending on the version of the protocol."""
-    if isinstance(answer, Mapping):
-        return {str(name): value for name, value in answer.items()}
-    return {str(name): value for name, value in zip(answer[::2], answer[1::2], strict=True)}
-
-
 def _read_end(answer: Mapping[str, Any] | Sequence[Any]) -> LogEnd:
-    facts = _read_pairs(answer)
+    facts = read_pairs(answer)
     added = int(facts["entries-added"])
     return LogEnd(added, added - int(facts["length"]), str(facts["last-generated-id"]))

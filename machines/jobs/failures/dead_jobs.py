@@ -2,6 +2,7 @@
 finds which of the counted jobs are still dead and unhandled."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.db.models import QuerySet
 
 from machines.conf.database import prepare_check
 from machines.engine import Engine, LookupFailed
+from machines.engine.connection.replies import read_pairs
 from machines.engine.keys import Partition
 from machines.engine.storage import Storage
 
@@ -83,7 +85,7 @@ class DeadJobs:
         """List jobs that died at or after ``since`` (ms), the oldest first, each with the ms of its death."""
         words = (since, "+inf", "WITHSCORES", "LIMIT", 0, skip + limit)
         answers = self._storage.commands([(key, ("ZRANGEBYSCORE", key, *words)) for key in _make_keys(place)])
-        found = [(int(float(score)), id) for flat in answers for id, score in _read_pairs(flat)]
+        found = [(int(float(score)), id) for each in answers for id, score in read_pairs(each).items()]
         return [(id, died) for died, id in sorted(found)[skip : skip + limit]]
 
     def read(self, place: Place, ids: Sequence[str]) -> list[DeadJob]:
@@ -117,16 +119,12 @@ class DeadJobs:
         by_machine: dict[str, dict[int, Partition]] = {}
         for ref in refs:
             if ref.machine not in by_machine:
-                by_machine[ref.machine] = {number: each for _, number, each in self._list_partitions(ref.machine)}
+                by_machine[ref.machine] = {}
+                with suppress(LookupFailed):
+                    by_machine[ref.machine] |= enumerate(self._engine.retirement().partitions(ref.machine))
             partition = by_machine[ref.machine].get(_read_whole(ref.job.partition("-")[0], -1))
             if partition is not None:
                 yield ref, partition.job(ref.job)
-
-    def _list_partitions(self, machine: str) -> list[tuple[str, int, Partition]]:
-        try:
-            return [(machine, n, each) for n, each in enumerate(self._engine.retirement().partitions(machine))]
-        except LookupFailed:
-            return []
 
 
 def _make_keys(place: Place) -> tuple[str, str]:
@@ -150,13 +148,6 @@ def _read_whole(text: str | None, otherwise: int = 0) -> int:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else otherwise
 
 
-def _read_pairs(flat: Sequence[Any]) -> list[tuple[str, Any]]:
-    """Return member and score: RESP3 nests them, RESP2 does not."""
-    if flat and isinstance(flat[0], list | tuple):
-        return [(one[0], one[1]) for one in flat]
-    return list(zip(flat[::2], flat[1::2], strict=True))
-
-
 SOME = 1_000  # jobs of one pass of the follower
 AT_ONCE = 1_000  # jobs of one round trip
 MAX_OPEN = 10_000  # jobs of a group that one action takes
@@ -174,14 +165,11 @@ def refresh_some(jobs: DeadJobs, *, now: int) -> int:
 
 
 def refresh(jobs: DeadJobs, rows: Sequence[FailedJob], *, now: int) -> list[FailedJob]:
-    """Look at these jobs and note which are open; return those."""
-    still: list[FailedJob] = []
-    for first in range(0, len(rows), AT_ONCE):
-        part = rows[first : first + AT_ONCE]
-        found = {row.pk for row in list_open(jobs, part)}
-        still += [row for row in part if row.pk in found]
-        FailedJob.objects.filter(pk__in=[row.pk for row in part if row.pk not in found]).update(open=False)
-        FailedJob.objects.filter(pk__in=found).update(checked=now)
+    """Look at these jobs, ``SOME`` at most, and note which are open; return those."""
+    still = list_open(jobs, rows)
+    found = {row.pk for row in still}
+    FailedJob.objects.filter(pk__in=[row.pk for row in rows if row.pk not in found]).update(open=False)
+    FailedJob.objects.filter(pk__in=found).update(checked=now)
     return still
 
 
