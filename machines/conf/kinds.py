@@ -94,7 +94,12 @@ class Words(Kind):
             raise Unfit(f'{label} must be a list of texts: ["a", "b"]')
         if unknown := [word for word in value if self.allowed and word not in self.allowed]:
             raise Unfit(f"{label} holds {unknown[0]!r}, which is not one of {', '.join(self.allowed)}")
+        for number, word in enumerate(value, 1):
+            self.check(label, number, word)
         return list(value)
+
+    def check(self, label: str, number: int, word: str) -> None:
+        """Raise Unfit for a word that breaks a further rule. ``number``: which of the list it is, from 1."""
 
 
 RECEIVER = re.compile(r"stdout|/\S+|syslog(\+tcp|\+tls)?://(\[[0-9A-Fa-f:]+\]|[\w.-]+)(:\d{1,5})?|https://[^\s/]\S*")
@@ -112,42 +117,33 @@ DRIFT = re.compile(
 class Drifts(Words):
     """A list of alarms on times and shares of states, transitions and paths: see ``machines.insight.comparison``."""
 
-    def read(self, label: str, value: Any) -> list[str]:
-        found = super().read(label, value)
-        for word in found:
-            match = DRIFT.fullmatch(word)
-            if match is None or not MINUTE <= (durations.parse_duration(match["window"]) or 0) <= 366 * 1440 * MINUTE:
-                wanted = "p95 of order/Paying over 2 x 7d, or share of order/Paying > Failed over 2 x 7d"
-                raise Unfit(f"{label} holds {word!r}; write {wanted}, of a minute to a year")
-        return found
+    def check(self, label: str, number: int, word: str) -> None:
+        match = DRIFT.fullmatch(word)
+        if match is None or not MINUTE <= (durations.parse_duration(match["window"]) or 0) <= 366 * 1440 * MINUTE:
+            wanted = "p95 of order/Paying over 2 x 7d, or share of order/Paying > Failed over 2 x 7d"
+            raise Unfit(f"{label} holds {word!r}; write {wanted}, of a minute to a year")
 
 
 @dataclass(frozen=True)
 class Receivers(Words):
     """A list of places to which lines are sent. The path of a web address may be a secret, so no message shows one."""
 
-    def read(self, label: str, value: Any) -> list[str]:
-        found = super().read(label, value)
-        for number, word in enumerate(found, 1):
-            if RECEIVER.fullmatch(word) is None or len(word) > 250:
-                wanted = "stdout, the path of a file (/var/log/audit), syslog://host:514, syslog+tcp://, syslog+tls://"
-                raise Unfit(f"{label}: entry {number} is no receiver; write {wanted} or https://")
-        return found
+    def check(self, label: str, number: int, word: str) -> None:
+        if RECEIVER.fullmatch(word) is None or len(word) > 250:
+            wanted = "stdout, the path of a file (/var/log/audit), syslog://host:514, syslog+tcp://, syslog+tls://"
+            raise Unfit(f"{label}: entry {number} is no receiver; write {wanted} or https://")
 
 
 @dataclass(frozen=True)
 class Networks(Words):
     """A list of IP addresses and networks; separated by commas in a variable."""
 
-    def read(self, label: str, value: Any) -> list[str]:
-        found = super().read(label, value)
-        for word in found:
-            try:
-                ipaddress.ip_network(word)
-            except ValueError as error:
-                right = "write 10.1.2.3 or 10.1.0.0/16"
-                raise Unfit(f"{label} holds {word!r}, which is no address and no network ({error}): {right}") from None
-        return found
+    def check(self, label: str, number: int, word: str) -> None:
+        try:
+            ipaddress.ip_network(word)
+        except ValueError as error:
+            right = "write 10.1.2.3 or 10.1.0.0/16"
+            raise Unfit(f"{label} holds {word!r}, which is no address and no network ({error}): {right}") from None
 
 
 @dataclass(frozen=True)
