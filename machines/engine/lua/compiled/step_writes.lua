@@ -22,7 +22,7 @@ local WHOLE_TEXTS = { _entered = true, _created = true }
 -- Answers the jobs that the instance waits for after the step but for new ones, and those to withdraw; nil where it does not
 -- wait for the one that ends.
 local function leave_jobs(step, awaited, ending)
-    if ending then awaited = awaited == ending and '' or step_jobs.remove(awaited, ending) end
+    if ending then awaited = step_jobs.remove(awaited, ending) end
     if not awaited or awaited == '' then return awaited end
     return step_jobs.leave(step, awaited, ending)
 end
@@ -268,7 +268,8 @@ local function write_waiting(writer, step)
         return
     end
     line(writer, format('awaited = f[%d]', position))
-    line(writer, leaves and 'if awaited ~= "" or ending then' or 'if ending then')
+    line(writer, 'if awaited == ending then awaited = ""')
+    line(writer, leaves and 'elseif awaited ~= "" or ending then' or 'elseif ending then')
     line(writer, 'awaited, gone = leave_jobs(step, awaited, ending)')
     line(writer, 'if not awaited then return nil end')
     line(writer, 'end')

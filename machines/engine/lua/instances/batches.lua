@@ -11,8 +11,7 @@ local MAX_IDS = 2000 -- ids in one command: Lua's stack holds 8000 values
 
 -- `stamp`: the time of all its steps as it is written; `short`: the caller needs no instances in the replies.
 function batches.open(root, stamp, short)
-    return { root = root, stamp = stamp, short = short, moves = {}, flow = {}, flow_key = nil, rings = {}, ended = {},
-        queues = {}, ms = nil, bucket = 0 }
+    return { root = root, stamp = stamp, short = short, kinds = {}, rings = {}, ended = {}, queues = {}, ms = nil, bucket = 0 }
 end
 
 local function add(key, stamp, ids)
@@ -32,55 +31,32 @@ local function remove(key, ids)
     end
 end
 
-local function write_moves(batch)
-    for to, origins in pairs(batch.moves) do
-        for from, ids in pairs(origins) do
-            add(to, batch.stamp, ids)
-            if from ~= to then remove(from, ids) end
-        end
-    end
+-- Steps by the same transitions are of one kind.
+local function get_key(edges)
+    return edges[2] and edges or edges[1] or edges
 end
 
--- Tells whether an instance of this batch has moved from the one index to the other.
-function batches.has_move(batch, from, to)
-    local origins = batch.moves[to]
-    return origins ~= nil and origins[from] ~= nil
+-- Answers what is collected of steps by these transitions; nil before the first of them.
+function batches.find_kind(batch, edges)
+    return batch.kinds[get_key(edges)]
 end
 
--- Adds a move between two indexes; `written`: the step has written it.
-function batches.add_move(batch, from, to, id, written)
-    local origins = batch.moves[to]
-    if not origins then
-        origins = {}
-        batch.moves[to] = origins
-    end
-    local ids = origins[from]
-    if not ids then
-        ids = { count = 0 }
-        origins[from] = ids
-    end
-    if written then return end
-    local count = ids.count + 1
-    ids[count], ids.count = id, count
+-- Begins to collect steps by these transitions, of which one is written. `from`, `to`: the indexes that an instance moves
+-- between, false for none.
+function batches.add_kind(batch, edges, from, to, flow_key)
+    batch.kinds[get_key(edges)] = { edges = edges, from = from, to = to, flow_key = flow_key, count = 0 }
 end
 
--- Tells whether this batch has counted all these transitions before.
-function batches.has_transitions(batch, edges)
-    local flow = batch.flow
-    for i = 1, #edges do
-        if not flow[edges[i].flow] then return false end
-    end
-    return true
+-- Adds the step of an instance.
+function batches.add_step(kind, id)
+    local count = kind.count + 1
+    kind[count], kind.count = id, count
 end
 
--- Adds transitions to the flow; `written`: the step has counted them.
-function batches.add_transitions(batch, key, edges, written)
-    local flow, step = batch.flow, written and 0 or 1
-    batch.flow_key = key
-    for i = 1, #edges do
-        local name = edges[i].flow
-        flow[name] = (flow[name] or 0) + step
-    end
+local function write_kind(kind, stamp)
+    if kind.to then add(kind.to, stamp, kind) end
+    if kind.to and kind.from ~= kind.to then remove(kind.from, kind) end
+    for _, edge in ipairs(kind.edges) do call('HINCRBY', kind.flow_key, edge.flow, kind.count) end
 end
 
 -- Notes a new ready job of a queue.
@@ -117,9 +93,8 @@ end
 
 -- Writes everything collected.
 function batches.close(batch)
-    write_moves(batch)
-    for name, count in pairs(batch.flow) do
-        if count > 0 then call('HINCRBY', batch.flow_key, name, count) end
+    for _, kind in pairs(batch.kinds) do
+        if kind.count > 0 then write_kind(kind, batch.stamp) end
     end
     for name, queue in pairs(batch.queues) do delete_jobs(batch, name, queue) end
     for queue, count in pairs(batch.rings) do jobs.ring_bell(batch.root, queue, count) end

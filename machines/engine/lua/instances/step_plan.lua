@@ -29,6 +29,16 @@ local function find_index(step, state)
     return step.program.states[state].index_key
 end
 
+-- Answers the index that a step of a flat machine removes the instance from; false for none.
+local function find_origin(step)
+    return step.moved and not step.chart and find_index(step, step.origin)
+end
+
+-- The same of the index that it adds the instance to.
+local function find_place(step)
+    return step.moved and not step.chart and find_index(step, step.state)
+end
+
 -- Lists the indexes of the leaves that a chart's step entered, and whether the instance was in each before.
 local function list_entered(step)
     local found, was = {}, step.config_before
@@ -70,6 +80,7 @@ local LOCALS = 'local timed, long = step, false'
 
 step_plan.writes = {
     { name = 'what an undo needs', source = 'progress.step, progress.id, progress.entered = step, id, entered' },
+    { name = 'the steps of a batch', source = 'local kind = batch and find_kind(batch, step.edges)' },
     {
         name = 'indexes of data and facts',
         when = 'step.program.indexed',
@@ -82,7 +93,7 @@ step_plan.writes = {
         name = 'index of the state entered',
         when = 'step.moved and not step.chart',
         source = [[local to = ${find_index(step, step.state)}
-            progress.moves = not batch or not has_move(batch, ${find_index(step, step.origin)}, to)
+            progress.moves = not kind
             if progress.moves then call("ZADD", to, stamp, id) end]],
         undo = function(step, id)
             local key = find_index(step, step.state)
@@ -122,7 +133,7 @@ step_plan.writes = {
     },
     {
         name = 'flow',
-        before = 'progress.counted = 0 if not batch or not has_transitions(batch, step.edges) then',
+        before = 'progress.counted = 0 if not kind then',
         each = 'step.edges',
         source = 'call("HINCRBY", ${step.program.flow_key}, ${item.flow}, 1) progress.counted = ${index}',
         after = 'end',
@@ -201,14 +212,9 @@ step_plan.writes = {
         source = 'handle_dead_jobs(step, id, step.raw._dead, now)',
     },
     {
-        name = 'move of a batch',
-        when = 'step.moved and not step.chart',
-        source = [[if batch then
-            add_move(batch, ${find_index(step, step.origin)}, ${find_index(step, step.state)}, id, progress.moves) end]],
-    },
-    {
-        name = 'pulse, or flow of a batch',
-        source = [[if batch then add_transitions(batch, ${step.program.flow_key}, step.edges, progress.counted > 0)
+        name = 'pulse, or what a batch writes at its end',
+        source = [[if kind then add_step(kind, id)
+            elseif batch then add_kind(batch, step.edges, ${find_origin(step)}, ${find_place(step)}, ${step.program.flow_key})
             else ring_pulse(${step.program.root}, clock) end]],
     },
 }
@@ -217,9 +223,9 @@ step_plan.writes = {
 step_plan.names = {
     { 'call', call }, { 'progress', progress }, { 'find_index', find_index }, { 'list_entered', list_entered },
     { 'list_left', list_left }, { 'quote_place', quote_place }, { 'log_effects', step_plan.log_effects },
-    { 'HISTORY_SLACK', HISTORY_SLACK }, { 'quote', json.quote }, { 'has_move', batches.has_move },
-    { 'add_move', batches.add_move }, { 'has_transitions', batches.has_transitions },
-    { 'add_transitions', batches.add_transitions }, { 'begin_indexes', data_indexes.begin },
+    { 'HISTORY_SLACK', HISTORY_SLACK }, { 'quote', json.quote }, { 'find_origin', find_origin },
+    { 'find_place', find_place }, { 'find_kind', batches.find_kind }, { 'add_kind', batches.add_kind },
+    { 'add_step', batches.add_step }, { 'begin_indexes', data_indexes.begin },
     { 'write_timers', chart_writes.write_timers }, { 'post_messages', chart_writes.post_messages },
     { 'remove_place', chart_writes.remove_from_index }, { 'begin_jobs', step_jobs.begin }, { 'start_jobs', step_jobs.start },
     { 'request_jobs', step_jobs.request }, { 'ring_jobs', step_jobs.ring }, { 'withdraw_jobs', step_jobs.withdraw },

@@ -24,25 +24,26 @@ local pcall_redis, match, byte = redis.pcall, string.match, string.byte
 local held, held_plain = { place = 'leased' }, { place = 'leased' }
 
 -- Reads what a completion needs of a job that the token holds; nil and why when it does not. A token begins with the attempt.
--- Plain jobs of one token were taken at once, by one worker: both are read with the first of them.
+-- Plain jobs of one token were taken at once, from one queue by one worker: these are read with the first of them.
 local function read_held(root, job, token, call)
     if call.batch and call.batch.ended[job] then return nil, 'gone' end
-    local key, is_plain = keys.job(root, job), byte(token, -1) == jobs.PLAIN
-    local row, is_known = is_plain and held_plain or held, is_plain and token == call.token
+    local key, is_known = keys.job(root, job), token == call.token
+    local is_plain = is_known or byte(token, -1) == jobs.PLAIN
+    local row = is_plain and held_plain or held
     local found
     if is_known then
-        found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'created')
+        found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created')
     elseif is_plain then
-        found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'created', 'taken', 'worker')
+        found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created', 'queue', 'taken', 'worker')
     else
-        found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'created', 'taken', 'worker',
+        found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created', 'queue', 'taken', 'worker',
             'unique', 'group', 'batch', 'started')
     end
-    if found.err or found[2] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
-    row.key, row.queue, row.instance, row.invoke, row.created = key, found[1], found[3], found[4] or nil, found[5]
+    if found.err or found[1] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
+    row.key, row.instance, row.invoke, row.created = key, found[2], found[3] or nil, found[4]
     if is_known then return row end
     if row.token ~= token then row.token, row.attempt = token, match(token, '^%d+') end
-    row.taken, row.worker = found[6], found[7]
+    row.queue, row.taken, row.worker = found[5], found[6], found[7]
     if is_plain then
         call.token = token
         return row
