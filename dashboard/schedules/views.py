@@ -147,16 +147,10 @@ def show(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _show(
-    request: HttpRequest,
-    name: str,
-    *,
-    given: dict[str, str] | None = None,
-    times: list[str] | None = None,
-    mistake: str = "",
-    status: int = 200,
+    request: HttpRequest, name: str, *, times: list[str] | None = None, mistake: str = "", status: int = 200
 ) -> HttpResponse:
-    """Render the page. ``given``, ``times``, ``mistake``: the form of a backfill as it was sent, the runs that it would
-    have, and what was wrong with it."""
+    """Render the page. ``times``, ``mistake``: the runs that the backfill of the form would have, and what was wrong
+    with it."""
     actor = Actor.of(request)
     row = queries.get(actor, name)
     may = {verb: queries.may(actor, row, verb) for verb in VERBS}
@@ -169,8 +163,8 @@ def _show(
         "what": {name: found for name, found in row.schedule.what.items() if name not in ("do", "machine")},
         "runs": [present_run(run) for run in queries.history(actor, name, RUNS)],
         "may": may,
-        "acts": list_acts(row, may, actor.name, without="backfill" if given else ""),
-        "given": given or {},
+        "acts": list_acts(row, may, actor.name, without="backfill" if times or mistake else ""),
+        "given": request.POST,
         "times": times,
         "mistake": mistake,
         "key": make_key(),
@@ -282,18 +276,14 @@ def _read_reason(request: HttpRequest) -> str:
     return request.POST.get("reason", "").strip()
 
 
-@answer_form("schedule", "operate", "schedule.backfill", target="name")
+@answer_form("schedule", "operate", "schedule.backfill", shown=(BadInput,), render=_show, target="name")
 def backfill(request: HttpRequest, name: str) -> str | HttpResponse:
     """Say how many runs a range has; with ``confirm`` run them."""
     actor = Actor.of(request)
     given = {field: request.POST.get(field, "").strip() for field in ("start", "end", "reason")}
-    try:
-        if "confirm" not in request.POST:
-            times = queries.preview_backfill(actor, name, given["start"], given["end"])
-            return _show(request, name, given=given, times=times)
-        count = services.backfill(actor, name, **given, key=request.POST.get("key") or None)
-    except BadInput as error:
-        return _show(request, name, given=given, mistake=f"{error.message} ({error.code})", status=400)
+    if "confirm" not in request.POST:
+        return _show(request, name, times=queries.preview_backfill(actor, name, given["start"], given["end"]))
+    count = services.backfill(actor, name, **given, key=request.POST.get("key") or None)
     return f"Backfill of {pluralize(count, 'run')} started"
 
 

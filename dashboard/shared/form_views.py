@@ -18,10 +18,15 @@ from machines.engine.errors import LookupFailed, SignalboxError
 from machines.people.actor import Actor
 
 from .addresses import find_page_address
+from .errors.statuses import status_of
 from .permissions import Action, View, require_audited
 
 Act = Callable[..., str | HttpResponse]
-"""Does what the form asks for. Returns what to say of it, or an answer of its own."""
+"""Does what the form asks for. Returns what to say of it, or an answer of its own. Raises Mistake."""
+
+
+class Mistake(Exception):
+    """A form that cannot be taken as it is; ``str()`` says why. The view of the form shows its page again."""
 
 
 def answer_form(
@@ -30,14 +35,17 @@ def answer_form(
     action: Action,
     *,
     refused: tuple[type[SignalboxError], ...] = (),
+    shown: tuple[type[SignalboxError], ...] = (),
+    render: Callable[..., HttpResponse] | None = None,
     takes: tuple[str, ...] | None = None,
     **more: Any,
 ) -> Callable[[Act], View]:
     """Make the view of a form that stands on ``page``. A GET leads there.
 
-    ``refused``: the errors that the page then shows, since nothing was done. ``takes``: the names in the address of the
-    page; None for those of the view. ``more``: as ``require_audited`` takes it. What needs the approval of a second
-    person is filed as a request.
+    ``refused``: the errors that the page then shows, since nothing was done. ``render``: the function that shows the
+    page with a ``mistake`` and a ``status``, for a Mistake and the errors ``shown``: what was typed is kept. ``takes``:
+    the names in the address of the page; None for those of the view. ``more``: as ``require_audited`` takes it. What
+    needs the approval of a second person is filed as a request.
     """
 
     def decorate(act: Act) -> View:
@@ -46,9 +54,11 @@ def answer_form(
         def view(request: HttpRequest, **names: Any) -> HttpResponse:
             if request.method == "POST":
                 try:
-                    done = act(request, **names)
-                except ApprovalNeeded as needed:
-                    return redirect_to_request(request, needed)
+                    done = _carry_out(act, request, names)
+                except (Mistake, *shown) as error:
+                    if render is None:
+                        raise
+                    return render(request, *names.values(), **_describe_mistake(error))
                 except refused as error:
                     if isinstance(error, LookupFailed) and type(error) not in refused:
                         raise
@@ -62,6 +72,19 @@ def answer_form(
         return view
 
     return decorate
+
+
+def _carry_out(act: Act, request: HttpRequest, names: Mapping[str, Any]) -> str | HttpResponse:
+    try:
+        return act(request, **names)
+    except ApprovalNeeded as needed:
+        return redirect_to_request(request, needed)
+
+
+def _describe_mistake(error: Mistake | SignalboxError) -> dict[str, Any]:
+    if isinstance(error, SignalboxError):
+        return {"mistake": f"{error.message} ({error.code})", "status": status_of(type(error))}
+    return {"mistake": str(error), "status": 400}
 
 
 def list_action_paths(address: str, prefix: str, actions: Mapping[str, View]) -> list[URLPattern]:

@@ -12,7 +12,7 @@ from dashboard.shared import version_view
 from dashboard.shared.addresses import parse_number
 from dashboard.shared.counts import VersionCounts, count_versions
 from dashboard.shared.csv_export import Export, list_lines, stream_csv
-from dashboard.shared.form_views import answer_form
+from dashboard.shared.form_views import Mistake, answer_form
 from dashboard.shared.permissions import find_of_machine, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
@@ -51,9 +51,9 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
     if request.POST.get("do") != "store" or made.plan is None or made.mistake:
         return _render_form_page(request, live, versions, form, choices, to, made)
     stored = services.store(Actor.of(request), made.plan, note=form.cleaned_data["note"])
-    return (
-        _try_out(request, stored) if live.total <= services.AT_ONCE else redirect("signalbox:plan", machine, stored.pk)
-    )
+    if live.total <= services.AT_ONCE:
+        return dry_run(request, machine=machine, id=stored.pk)
+    return redirect("signalbox:plan", machine, stored.pk)
 
 
 def _start_form(request: HttpRequest, live: Live, versions: VersionCounts) -> HttpResponse:
@@ -140,43 +140,40 @@ def show(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     return plan_page(request, machine, id)
 
 
-def plan_page(
-    request: HttpRequest, machine: str, id: int, *, mistake: str = "", reason: str = "", status: int = 200
-) -> HttpResponse:
-    """Render a stored plan. ``mistake``: why what was asked for was not done; ``reason``: as typed."""
+def plan_page(request: HttpRequest, machine: str, id: int, *, mistake: str = "", status: int = 200) -> HttpResponse:
+    """Render a stored plan. ``mistake``: why what was asked for was not done."""
     stored, actor = _find_plan(request, machine, id), Actor.of(request)
     engine = redacted_engine(request)
     live = engine.live(machine)
     context = presenters.present_plan(actor, stored, live) | {
         "machine": machine, "live": live, "versions": count_versions(engine, machine, live),
         "may_act": allows(request.user, "operate", machine), "may_publish": allows(request.user, "publish", machine),
-        "too_large": live.total > services.AT_ONCE, "at_once": services.AT_ONCE, "mistake": mistake, "reason": reason,
-        "now_ms": live.now,
+        "too_large": live.total > services.AT_ONCE, "at_once": services.AT_ONCE, "mistake": mistake,
+        "reason": request.POST.get("reason", ""),        "now_ms": live.now,
     }  # fmt: skip
     return render_page(request, "signalbox/versions/plans/plan.html", context, status=status)
 
 
-@answer_form("plan", "operate", "plan.try", target="id")
+@answer_form("plan", "operate", "plan.try", shown=(BadInput,), render=plan_page, target="id")
 def dry_run(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     """Try the plan on the whole fleet. A fleet too large for one request is tried by the preview of the move."""
-    return _try_out(request, _find_plan(request, machine, id))
+    services.try_out(Actor.of(request), _find_plan(request, machine, id).pk)
+    return redirect("signalbox:plan", machine, id)
 
 
-def _try_out(request: HttpRequest, stored: StoredPlan) -> HttpResponse:
-    try:
-        services.try_out(Actor.of(request), stored.pk)
-    except BadInput as error:
-        return plan_page(request, stored.machine, stored.pk, mistake=f"{error.message} ({error.code})", status=400)
-    return redirect("signalbox:plan", stored.machine, stored.pk)
+_answer_move = answer_form(
+    "plan", "operate", "bulk.start", shown=(BadInput, PlanInUse, NotMigrated, VersionRefused), render=plan_page,
+    target="id",
+)  # fmt: skip
 
 
-@answer_form("plan", "operate", "bulk.start", target="id")
+@_answer_move
 def move(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     """Start the bulk action that moves the instances."""
     return _start_bulk(request, machine, id, "bulk", services.move)
 
 
-@answer_form("plan", "operate", "bulk.start", target="id")
+@_answer_move
 def back(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     """Start the bulk action that moves the instances back."""
     begin = partial(services.move_back, make_current=bool(request.POST.get("make_current")))
@@ -187,17 +184,10 @@ def _start_bulk(request: HttpRequest, machine: str, id: int, name: str, begin: A
     stored = _find_plan(request, machine, id)
     reason, rate = request.POST.get("reason", "").strip(), request.POST.get("rate", "").strip() or "0"
     if not reason or len(reason) > MAX_REASON:
-        return plan_page(
-            request, machine, id, mistake=f"Enter a reason of at most {MAX_REASON} characters.", status=400
-        )
+        raise Mistake(f"Enter a reason of at most {MAX_REASON} characters.")
     if not (rate.isascii() and rate.isdigit() and int(rate[:9]) <= MAX_RATE):
-        return plan_page(
-            request, machine, id, mistake=f"Enter a rate from 0 to {MAX_RATE:,}.", reason=reason, status=400
-        )
-    try:
-        row = begin(Actor.of(request), stored.pk, reason=reason, rate=int(rate))
-    except (BadInput, PlanInUse, NotMigrated, VersionRefused) as error:
-        return plan_page(request, machine, id, mistake=f"{error.message} ({error.code})", reason=reason, status=409)
+        raise Mistake(f"Enter a rate from 0 to {MAX_RATE:,}.")
+    row = begin(Actor.of(request), stored.pk, reason=reason, rate=int(rate))
     messages.success(request, "The instances are being collected and previewed. Nothing moves before you run it.")
     return redirect("signalbox:bulk", getattr(row, name))
 

@@ -1,7 +1,7 @@
 """The versions of a machine side by side, one version, what differs between two, who gets which version, what a version
 would have done with past steps, and drafts."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,14 +14,14 @@ from django.urls import reverse
 from dashboard.shared import version_view
 from dashboard.shared.addresses import parse_number
 from dashboard.shared.counts import count_versions, describe_versions
-from dashboard.shared.form_views import answer_form, redirect_to_request
+from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import find_of_machine, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import answer_drawing, render_page
 from dashboard.shared.version_view import Overlay
 from machines.approvals import queries as approval_queries
 from machines.catalog import offload
-from machines.catalog.errors import ApprovalNeeded, DraftChanged, DraftClosed, DraftConflict
+from machines.catalog.errors import DraftChanged, DraftClosed, DraftConflict
 from machines.catalog.queries import count_missing
 from machines.catalog.version_rules import ACTIONS, OPERATIONS
 from machines.catalog.versions import drafts
@@ -114,20 +114,15 @@ def diff(request: HttpRequest, machine: str) -> HttpResponse:
     return render_page(request, "signalbox/versions/diff.html", context)
 
 
-def _change(request: HttpRequest, machine: str, act: Callable[[Actor, str], str]) -> str | HttpResponse:
-    """Change which version new instances get; return what to say of it."""
+_answer_change = partial(answer_form, "versions", "publish", shown=(BadInput, VersionRefused), render=versions_page)
+"""Makes the view of a form that changes which version new instances get."""
+
+
+def _read_reason(request: HttpRequest) -> str:
     reason = request.POST.get("reason", "").strip()
-    try:
-        if len(reason) > MAX_REASON:
-            raise BadInput(f"a reason has at most {MAX_REASON} characters")
-        return act(Actor.of(request), reason)
-    except ApprovalNeeded as needed:
-        try:
-            return redirect_to_request(request, needed)
-        except BadInput as error:
-            return versions_page(request, machine, mistake=f"Not done: {error.message} ({error.code})", status=400)
-    except (BadInput, VersionRefused) as error:
-        return versions_page(request, machine, mistake=f"Not done: {error.message} ({error.code})", status=409)
+    if len(reason) > MAX_REASON:
+        raise BadInput(f"a reason has at most {MAX_REASON} characters")
+    return reason
 
 
 def _read_percent(request: HttpRequest) -> float:
@@ -143,61 +138,46 @@ def _number(request: HttpRequest) -> int:
     return number
 
 
-@answer_form("versions", "publish", "rollout.set")
-def rollout(request: HttpRequest, machine: str) -> str | HttpResponse:
+@_answer_change("rollout.set")
+def rollout(request: HttpRequest, machine: str) -> str:
     """Set the percentage of the roll-out, stop it or finish it: the button that was pressed."""
-
-    def act(actor: Actor, reason: str) -> str:
-        match request.POST.get("do"):
-            case "stop":
-                services.stop(actor, machine, reason=reason)
-                return "Roll-out stopped: new instances get the version before"
-            case "finish":
-                services.finish(actor, machine, reason=reason)
-                return "Roll-out finished: every new instance gets the version"
-            case _:
-                percent = _read_percent(request)
-                services.set_percent(actor, machine, percent, reason=reason)
-                return f"{percent:g} % of new instances get the version"
-
-    return _change(request, machine, act)
+    actor, reason = Actor.of(request), _read_reason(request)
+    match request.POST.get("do"):
+        case "stop":
+            services.stop(actor, machine, reason=reason)
+            return "Roll-out stopped: new instances get the version before"
+        case "finish":
+            services.finish(actor, machine, reason=reason)
+            return "Roll-out finished: every new instance gets the version"
+        case _:
+            percent = _read_percent(request)
+            services.set_percent(actor, machine, percent, reason=reason)
+            return f"{percent:g} % of new instances get the version"
 
 
-@answer_form("versions", "publish", "version.pin")
-def pin(request: HttpRequest, machine: str) -> str | HttpResponse:
+@_answer_change("version.pin")
+def pin(request: HttpRequest, machine: str) -> str:
     """Pin the machine to a version, or unpin it."""
-
-    def act(actor: Actor, reason: str) -> str:
-        number = None if request.POST.get("do") == "unpin" else _number(request)
-        services.pin(actor, machine, number, reason=reason)
-        return "Unpinned" if number is None else f"Pinned to version {number}"
-
-    return _change(request, machine, act)
+    reason, number = _read_reason(request), None if request.POST.get("do") == "unpin" else _number(request)
+    services.pin(Actor.of(request), machine, number, reason=reason)
+    return "Unpinned" if number is None else f"Pinned to version {number}"
 
 
-@answer_form("versions", "publish", "version.withdraw")
-def withdraw(request: HttpRequest, machine: str) -> str | HttpResponse:
+@_answer_change("version.withdraw")
+def withdraw(request: HttpRequest, machine: str) -> str:
     """Withdraw a version, or take that back."""
-
-    def act(actor: Actor, reason: str) -> str:
-        number, back = _number(request), request.POST.get("do") == "allow"
-        services.withdraw(actor, machine, number, withdrawn=not back, reason=reason)
-        return f"Version {number} is {'allowed again' if back else 'withdrawn'}"
-
-    return _change(request, machine, act)
+    reason, number, back = _read_reason(request), _number(request), request.POST.get("do") == "allow"
+    services.withdraw(Actor.of(request), machine, number, withdrawn=not back, reason=reason)
+    return f"Version {number} is {'allowed again' if back else 'withdrawn'}"
 
 
-@answer_form("versions", "publish", "version.policy")
-def policy(request: HttpRequest, machine: str) -> str | HttpResponse:
+@_answer_change("version.policy")
+def policy(request: HttpRequest, machine: str) -> str:
     """Say which changes of versions take a second person."""
-
-    def act(actor: Actor, reason: str) -> str:
-        wanted = [name for name in ACTIONS if name in request.POST.getlist("actions")]
-        approvers = {name: terms for name in wanted if (terms := _read_approvers(request, name))}
-        services.set_policy(actor, machine, wanted, approvers=approvers, reason=reason)
-        return f"A second person approves: {', '.join(wanted)}" if wanted else "The policy asks for no second person"
-
-    return _change(request, machine, act)
+    reason, wanted = _read_reason(request), [name for name in ACTIONS if name in request.POST.getlist("actions")]
+    approvers = {name: terms for name in wanted if (terms := _read_approvers(request, name))}
+    services.set_policy(Actor.of(request), machine, wanted, approvers=approvers, reason=reason)
+    return f"A second person approves: {', '.join(wanted)}" if wanted else "The policy asks for no second person"
 
 
 def _read_approvers(request: HttpRequest, action: str) -> dict[str, Any]:
@@ -329,6 +309,9 @@ def draft_page(
     return render_page(request, "signalbox/versions/draft.html", context, status=status)
 
 
+CHANGED = (DraftConflict, DraftChanged, DraftClosed)
+
+
 @answer_form("draft", "publish", "publish", target="id")
 def publish(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     """Publish a draft, to a share of new instances or to all."""
@@ -347,7 +330,7 @@ def publish(request: HttpRequest, machine: str, id: int) -> HttpResponse:
         first = next((one for one in error.findings if one.is_error), error.findings[0])
         mistake = f"The draft has errors: {first.message}"
         return draft_page(request, machine, id, form=form, mistake=mistake, status=400)
-    except (DraftConflict, DraftChanged, DraftClosed, BadInput) as error:
+    except (*CHANGED, BadInput) as error:
         return draft_page(request, machine, id, form=form, mistake=f"{error.message} ({error.code})", status=409)
     messages.success(request, f"Version {version.number} published" + _describe_share(percent))
     return redirect("signalbox:version", machine, version.number)
@@ -359,29 +342,18 @@ def _describe_share(percent: float | None) -> str:
     return f": {percent:g} % of new instances get it" if percent else ": no new instance gets it yet"
 
 
-@answer_form("draft", "publish", "draft.rebase", target="id")
+@answer_form("draft", "publish", "draft.rebase", shown=CHANGED, render=draft_page, target="id")
 def rebase(request: HttpRequest, machine: str, id: int) -> str | HttpResponse:
     """Say that the draft was compared with the current version, and is to replace it."""
-    if onto := parse_number(request.POST.get("onto", "")):
-        said = f"Rebased: draft {id}"
-        return _change_draft(request, machine, id, lambda actor: drafts.rebase(actor, id, onto=onto)) or said
-    return redirect("signalbox:draft", machine, id)
+    if not (onto := parse_number(request.POST.get("onto", ""))):
+        return redirect("signalbox:draft", machine, id)
+    drafts.rebase(Actor.of(request), _get(request, machine, id).pk, onto=onto)
+    return f"Rebased: draft {id}"
 
 
-@answer_form("draft", "publish", "draft.discard", target="id")
+@answer_form("draft", "publish", "draft.discard", shown=CHANGED, render=draft_page, target="id")
 def discard(request: HttpRequest, machine: str, id: int) -> HttpResponse:
-    if failed := _change_draft(request, machine, id, lambda actor: drafts.discard(actor, id)):
-        return failed
+    drafts.discard(Actor.of(request), _get(request, machine, id).pk)
     messages.success(request, f"Discarded: draft {id}")
     known = machine in redacted_engine(request).machines()
     return redirect("signalbox:versions", machine) if known else redirect("signalbox:overview")
-
-
-def _change_draft(request: HttpRequest, machine: str, id: int, act: Callable[[Actor], Draft]) -> HttpResponse | None:
-    """Change a draft. Return the page that says why it was not changed; None where it was."""
-    _get(request, machine, id)
-    try:
-        act(Actor.of(request))
-    except (DraftConflict, DraftChanged, DraftClosed) as error:
-        return draft_page(request, machine, id, mistake=f"{error.message} ({error.code})", status=409)
-    return None

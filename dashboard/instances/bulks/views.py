@@ -15,7 +15,7 @@ from dashboard.shared import version_view
 from dashboard.shared.addresses import parse_number
 from dashboard.shared.counts import count_states
 from dashboard.shared.csv_export import Columns, Export, list_lines, stream_csv
-from dashboard.shared.form_views import answer_form, key_of_content, make_key
+from dashboard.shared.form_views import Mistake, answer_form, key_of_content, make_key
 from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.permissions import View, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
@@ -284,12 +284,12 @@ def rate(request: HttpRequest, id: str) -> str | HttpResponse:
     return "Rate limit updated; it applies from the next batch on"
 
 
-@answer_form("bulk", "operate", "bulk.start", target="id")
+@answer_form("bulk", "operate", "bulk.start", render=bulk_page, target="id")
 def again(request: HttpRequest, id: str) -> HttpResponse:
     """Start a new bulk action of the same kind on the instances that failed."""
     reason = request.POST.get("reason", "").strip()
     if not reason or len(reason) > MAX_REASON:
-        return bulk_page(request, id, mistake=f"Enter a reason of at most {MAX_REASON} characters.", status=400)
+        raise Mistake(f"Enter a reason of at most {MAX_REASON} characters.")
     made = services.again(Actor.of(request), id, reason=reason, new=id_of(request))
     return redirect("signalbox:bulk", made.id)
 
