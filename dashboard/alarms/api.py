@@ -24,23 +24,29 @@ Key = Annotated[str, Field(min_length=1, max_length=KEY_LENGTH, description="of 
 Events = Literal["", "raised", "worsened", "cleared", "acknowledged", "assigned", "snoozed", "woken", "expired"]
 
 
-class AlarmOut(Out.derive(Alarm, "text act_url acknowledged_by snoozed_by snooze_reason")):
+class AlarmOut(Out.derive(
+    Alarm,
+    "text act_url acknowledged_by snoozed_by snooze_reason severity machine machines since count causes advice url "
+    "error error_url act owner acknowledged_at snoozed_until",
+)):  # fmt: skip
+    """severity: critical, warning or info
+    machine: empty for an alarm of the whole installation
+    machines: further machines that it affects
+    since: milliseconds since the epoch; 0 where nobody knows
+    count: jobs, instances or others that it counts
+    causes: what one alarm joins, such as the queues that wait for one worker
+    advice: what to do first
+    url: the page of what it is about
+    error: how many of its dead jobs have the most frequent error, or empty
+    error_url: the page of that error's group, or empty
+    act: the action that fixes it, or empty
+    owner: user name, or empty
+    acknowledged_at: milliseconds since the epoch; 0 for not
+    snoozed_until: milliseconds since the epoch; 0 for not
+    """
+
     key: str = Field(description="stays the same while the cause does", examples=["dead:order/payment"])
     kind: str = Field(examples=["dead"])
-    severity: str = Field(description="critical, warning or info")
-    machine: str = Field(description="empty for an alarm of the whole installation")
-    machines: tuple[str, ...] = Field(description="further machines that it affects")
-    since: int = Field(description="milliseconds since the epoch; 0 where nobody knows")
-    count: int = Field(description="jobs, instances or others that it counts")
-    causes: tuple[str, ...] = Field(description="what one alarm joins, such as the queues that wait for one worker")
-    advice: str = Field(description="what to do first")
-    url: str = Field(description="the page of what it is about")
-    error: str = Field(description="how many of its dead jobs have the most frequent error, or empty")
-    error_url: str = Field(description="the page of that error's group, or empty")
-    act: str = Field(description="the action that fixes it, or empty")
-    owner: str = Field(description="user name, or empty")
-    acknowledged_at: int = Field(description="milliseconds since the epoch; 0 for not")
-    snoozed_until: int = Field(description="milliseconds since the epoch; 0 for not")
 
 
 class Alarms(Out):
@@ -48,10 +54,12 @@ class Alarms(Out):
     away: dict[str, str] = Field({}, description=f"{AWAY}; without `rates`, storms of refusals are not in the list")
 
 
-class AlarmEventOut(Out.derive(AlarmEvent, "id at key kind machine severity text reason")):
-    event: str = Field(description="raised, worsened, cleared, acknowledged, assigned, snoozed, woken or expired")
-    actor: str = Field(description="empty for what a worker noticed")
-    owner: str = Field(description="of an assignment; empty where the alarm was given up")
+class AlarmEventOut(Out.derive(AlarmEvent, "id at key kind machine severity text reason event actor owner")):
+    """event: raised, worsened, cleared, acknowledged, assigned, snoozed, woken or expired
+    actor: empty for what a worker noticed
+    owner: of an assignment; empty where the alarm was given up
+    """
+
     until: Ms | None = Field(None, description="of a snooze")
 
 

@@ -16,9 +16,13 @@ from . import filter as audit_filter
 group = Group("audit", "Who did what, and the result.", right="audit")
 
 
-class EntryOut(Out.derive(AuditEntry, "id at actor action machine instance queue target reason source")):
-    request: str = Field(description="the X-Request-Id of the answer to whoever asked for it; empty where nobody did")
-    outcome: str = Field(description="done, refused or failed")
+class EntryOut(Out.derive(
+    AuditEntry, "id at actor action machine instance queue target reason source request outcome"
+)):  # fmt: skip
+    """request: the X-Request-Id of the answer to the client; empty where none asked
+    outcome: done, refused or failed
+    """
+
     detail: dict[str, Any] = Field(validation_alias="facts")
 
 

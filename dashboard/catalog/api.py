@@ -16,6 +16,7 @@ from machines.catalog import offload, queries, submissions
 from machines.catalog.submissions import FORMAT_NAMES
 from machines.catalog.versions import publication as definitions
 from machines.engine import DefinitionError, Live
+from machines.engine.definitions import Finding
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from machines.models import Machine, MachineVersion
 
@@ -25,32 +26,33 @@ VIEWERS_CPU, PUBLISHERS_CPU = 3.0, 20.0  # seconds of processor time that readin
 MONTH = 30 * 86400  # seconds: a published version never changes
 
 
-class Figures(Out):
-    """Absolute values of one moment."""
+class Figures(Out.derive(
+    Live, "machine version total counts oldest flow queues breaches timers overdue mail", times="now"
+)):  # fmt: skip
+    """Absolute values of one moment.
 
-    machine: str
-    version: int
-    now: Ms
-    total: int = Field(description="instances")
-    counts: dict[str, int] = Field(description="leaf state -> instances in it")
-    oldest: dict[str, int] = Field(description="leaf state -> when the one that is longest there entered, ms")
-    flow: dict[str, int] = Field(description="transition -> how often it was taken, ever")
-    queues: dict[str, dict[str, int]] = Field(description="queue -> jobs in each place")
-    breaches: dict[str, int] = Field(description="state with a service level -> instances past it")
-    timers: int
-    overdue: int = Field(description="timers that are due and could not be carried out")
-    mail: int = Field(description="messages that are not delivered yet")
+    total: instances
+    counts: leaf state -> instances in it
+    oldest: leaf state -> when the one that is longest there entered, ms
+    flow: transition -> how often it was taken, ever
+    queues: queue -> jobs in each place
+    breaches: state with a service level -> instances past it
+    overdue: timers that are due and could not be carried out
+    mail: messages that are not delivered yet
+    """
+
     missing: int = Field(0, description="partitions that did not answer: the figures are without them")
 
 
-class MachineOut(Out):
+class MachineOut(Out.derive(Live, "version total overdue")):
+    """version: the current one
+    total: instances
+    """
+
     name: str
     description: str
-    version: int = Field(description="the current one")
-    total: int = Field(description="instances")
     dead: int = Field(description="jobs out of attempts")
     breaches: int = Field(description="instances past a service level")
-    overdue: int
     missing: int = Field(0, description="partitions that did not answer: the figures are without them")
 
 
@@ -69,10 +71,7 @@ class Machines(Out):
     unreadable: dict[str, str] = Field(description="machine -> why it cannot be read")
 
 
-class VersionOut(Out):
-    number: int
-    digest: str
-    notes: str
+class VersionOut(Out.derive(MachineVersion, "number digest notes")):
     published: Ms = Field(validation_alias="published_at")
     published_by: str
     current: bool
@@ -84,11 +83,7 @@ class DefinitionOut(Out):
     definition: dict[str, Any]
 
 
-class FindingOut(Out):
-    code: str
-    path: str
-    message: str
-    severity: str
+class FindingOut(Out.derive(Finding, "code path message severity")):
     hint: str | None = None
 
 

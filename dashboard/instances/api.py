@@ -19,9 +19,11 @@ from machines.engine import (
     Explanation,
     Instance,
     Preview,
+    Problem,
     SignalboxError,
     Step,
     Timer,
+    Wait,
 )
 from machines.instances import actions as instances
 from machines.instances.queries import find_problems
@@ -44,17 +46,21 @@ class OutcomeOut(Out):
     replicated: int | None = Field(None, description="how many had the step in time; null if it waited for none")
 
 
-class InstanceOut(Out.derive(Instance, "id machine done jobs parent", times="entered created")):
-    """One instance at one moment. `revision` is what If-Match takes; `version` is that of its machine."""
+class InstanceOut(Out.derive(
+    Instance, "id machine done jobs parent configuration state data revision version children", times="entered created"
+)):  # fmt: skip
+    """One instance at one moment. `revision` is what If-Match takes; `version` is that of its machine.
 
-    configuration: list[str] = Field(description="the active leaf states")
-    state: str = Field(description="the same as one line of text")
-    data: Data
-    revision: int = Field(description="the counter of its steps: what If-Match takes")
-    version: int = Field(description="of its machine: the definition that it runs")
+    configuration: the active leaf states
+    state: the same as one line of text
+    data: field -> value
+    revision: the counter of its steps: what If-Match takes
+    version: of its machine: the definition that it runs
+    children: invoke -> the machine and id it runs
+    """
+
     suspended: int | None = Field(None, description="since when, ms; null where it is not")
     timers: list[TimerOut]
-    children: dict[str, dict[str, str]] = Field(description="invoke -> the machine and id it runs")
     outcome: OutcomeOut | None = Field(None, description="what this call did; null where it only read")
     archived: bool = Field(False, description="true: of the archive; it can be read, and not changed")
     archived_at: int | None = Field(None, description="when it was archived, ms; null where it is not")
@@ -70,17 +76,19 @@ class Counts(Out):
     complete: bool = Field(description="false: there are at least as many")
 
 
-class ProblemOut(Out):
-    cause: str = Field(description="a dead job, or what stands for a timer that could not be carried out")
-    kind: str = Field(description="of the exception; `timer` for a timer")
-    text: str
+class ProblemOut(Out.derive(Problem, "cause kind text")):
+    """cause: a dead job, or what stands for a timer that could not be carried out
+    kind: of the exception; `timer` for a timer
+    """
 
 
-class StepOut(Out.derive(Step, "event configuration transitions actor reason", times="at")):
-    revision: int = Field(description="of the instance after this step")
+class StepOut(Out.derive(Step, "event configuration transitions actor reason revision payload changes", times="at")):
+    """revision: of the instance after this step
+    payload: field -> value
+    changes: field -> its new value, null where it was unset
+    """
+
     source: list[str] | None = Field(None, description="null where the step before is not kept any more")
-    payload: Data
-    changes: dict[str, Any] = Field(description="field -> its new value, null where it was unset")
 
 
 class BecauseOut(Out.derive(Because, "text verdict values message")):
@@ -91,13 +99,11 @@ class CandidateOut(Out.derive(Candidate, "id event target guard verdict allow"))
     because: list[BecauseOut]
 
 
-class ExplanationOut(
-    Out.derive(
-        Explanation,
-        "machine id event taken configuration why error outcome known_events work exhausted omitted",
-    )
-):
-    revision: int = Field(description="of the instance")
+class ExplanationOut(Out.derive(
+    Explanation, "machine id event taken configuration why error outcome known_events work exhausted omitted revision"
+)):  # fmt: skip
+    """revision: of the instance"""
+
     candidates: list[CandidateOut]
 
 
@@ -137,14 +143,8 @@ class AllFired(Out):
     items: list[Fired] = Field(description="one for each call, in order")
 
 
-class JobLine(Out):
-    invoke: str
-    state: str
-    src: str
-    queue: str
-    job: str
-    place: str
-    repairs: list[str] = Field(description="what can be done now")
+class JobLine(Out.derive(Wait, "invoke state src queue job place repairs")):
+    """repairs: what can be done now"""
 
 
 @group.get(INSTANCES, right="view", answers=Instances)
@@ -324,18 +324,23 @@ class Resume(Body):
     overdue: Literal["fire", "shift"] = Field("fire", description="how overdue timers are handled")
 
 
-class PreviewOut(Out.derive(Preview, "machine id repair before configuration moved changes transitions messages done")):
-    """What it would do to the instance at `revision`; nothing was done."""
+class PreviewOut(Out.derive(
+    Preview,
+    "machine id repair before configuration moved changes transitions messages done revision withdrawn added "
+    "renewed disarmed armed ended started held",
+)):  # fmt: skip
+    """What it would do to the instance at `revision`; nothing was done.
 
-    revision: int = Field(description="of the instance")
-    withdrawn: list[dict[str, Any]] = Field(description="jobs that would be removed")
-    added: list[dict[str, Any]] = Field(description="jobs that would be added")
-    renewed: str = Field(description="the job that would be retried, or empty")
-    disarmed: list[dict[str, Any]] = Field(description="timers that would be cancelled")
-    armed: list[dict[str, Any]] = Field(description="timers that would be set")
-    ended: list[dict[str, Any]] = Field(description="child instances that would be stopped")
-    started: list[dict[str, Any]] = Field(description="child instances that would be started")
-    held: int = Field(description="queued messages, delivered on resume")
+    revision: of the instance
+    withdrawn: jobs that would be removed
+    added: jobs that would be added
+    renewed: the job that would be retried, or empty
+    disarmed: timers that would be cancelled
+    armed: timers that would be set
+    ended: child instances that would be stopped
+    started: child instances that would be started
+    held: queued messages, delivered on resume
+    """
 
 
 KINDS: dict[str, tuple[type[Body], str, dict[str, Any]]] = {

@@ -8,13 +8,14 @@ from pydantic import Field
 
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_of
-from dashboard.api.framework.schemas import Acting, Data, Items, Ms, Out, Page
+from dashboard.api.framework.schemas import Acting, Items, Ms, Out, Page
 from machines.engine import Job, LookupFailed, Pause, QueueStats
 from machines.engine.limits import MAX_CONCURRENCY, MAX_INTEGER
 from machines.jobs import actions as jobs
 from machines.jobs import groups
 from machines.jobs import queries as job_queries
 from machines.jobs import queue_actions as queues
+from machines.jobs.groups import GroupFigures
 from machines.jobs.search import find_jobs
 
 from .presenters import SearchTerms
@@ -23,24 +24,24 @@ jobs_group = Group("jobs", "Single jobs.")
 JOB = "/machines/{name:machine}/jobs/{job:job}"
 
 
-class JobOut(
-    Out.derive(
-        Job,
-        "id machine queue src instance invoke input attempt attempts priority group weight unique worker error "
-        "kind trace lease timeout backoff progress",
-        times="created due started taken finished lease_until deadline",
-    )
-):
-    """Times are 0 where there was no such moment. The token that fences its end is never shown."""
+class JobOut(Out.derive(
+    Job,
+    "id machine queue src instance invoke input attempt attempts priority group weight unique worker error kind "
+    "trace lease timeout backoff progress place data log",
+    times="created due started taken finished lease_until deadline",
+)):  # fmt: skip
+    """Times are 0 where there was no such moment. The token that fences its end is never shown.
 
-    place: str = Field(description="ready, leased, delayed, dead, or handled: dead, and its instance moved on")
+    place: ready, leased, delayed, dead, or handled: dead, and its instance moved on
+    data: field -> value
+    log: the last ten attempts that ended, oldest first
+    """
+
     instance_is: str = Field(
         "", description="present, finished, gone, later (the id belongs to a later instance), elsewhere; empty for none"
     )
     instance_state: list[str] = Field([], description="its active states, of a present or finished instance")
-    data: Data
     handled: Ms = Field(0, description="when its instance no longer waited for the dead job")
-    log: list[dict[str, Any]] = Field(description="the last ten attempts that ended, oldest first")
 
 
 class Retrying(Acting):
@@ -96,29 +97,33 @@ class PauseOut(Out.derive(Pause, "actor reason", times="since")):
     """The pause of a queue or of a group of jobs."""
 
 
-class QueueOut(Out.derive(QueueStats, "queue enqueued taken completed failed lost died withdrawn purged waits runs")):
-    """`waits` and `runs` are histograms: magnitude -> how many. Counters only grow."""
+class QueueOut(Out.derive(
+    QueueStats, "queue enqueued taken completed failed lost died withdrawn purged waits runs depth rate"
+)):  # fmt: skip
+    """`waits` and `runs` are histograms: magnitude -> how many. Counters only grow.
+
+    depth: place -> jobs there
+    rate: such as "100/s"; empty without a limit
+    """
 
     machine: str
-    depth: dict[str, int] = Field(description="place -> jobs there")
     held: int = Field(0, description="ready jobs that wait for the limits of their groups")
     oldest: int | None = Field(None, description="since when the longest-waiting ready job waits, ms")
     paused: PauseOut | None = None
     concurrency: int | None = Field(None, description="jobs at a time; null without a limit")
-    rate: str = Field(description='such as "100/s"; empty without a limit')
 
 
-class GroupOut(Out):
-    name: str = Field(description="empty: the jobs without a group")
-    waiting: int = Field(description="ready jobs")
-    running: int
-    recent: int = Field(description="ready jobs that were enqueued within the last minute")
-    oldest: Ms = Field(description="since when its first job waits, 0 for none")
-    weight: float
+class GroupOut(Out.derive(GroupFigures, "name waiting running recent weight rate is_own", times="oldest")):
+    """name: empty: the jobs without a group
+    waiting: ready jobs
+    recent: ready jobs that were enqueued within the last minute
+    oldest: since when its first job waits, 0 for none
+    rate: such as "100/s"; empty without a limit
+    is_own: whether the group has limits or a pause of its own
+    """
+
     concurrency: int | None = Field(None, description="jobs at a time; null without a limit")
-    rate: str = Field(description='such as "100/s"; empty without a limit')
     paused: PauseOut | None = None
-    is_own: bool = Field(description="whether the group has limits or a pause of its own")
 
 
 class Groups(Page[GroupOut]):

@@ -9,19 +9,20 @@ from pydantic import Field
 from dashboard.api.framework.operation import Group, actor_of, engine_of
 from dashboard.api.framework.schemas import Ms, Out
 from machines.engine.limits import MAX_INSTANCE_ID
-from machines.insight.statistics.series import Series, series
+from machines.insight.statistics.series import Gap, Line, Series, series
 
 from . import search as global_search
+from .search import Hit
 
 group = Group("overview", "A search over everything.", right="view")
 
 
-class HitOut(Out):
-    kind: str = Field(description="instance, archived instance, job, machine or queue")
-    name: str
-    of: str = Field(description="its machine; empty for a machine")
-    exact: bool = Field(description="all of its name was asked for")
-    url: str = Field(description="its page")
+class HitOut(Out.derive(Hit, "kind name of exact url")):
+    """kind: instance, archived instance, job, machine or queue
+    of: its machine; empty for a machine
+    exact: all of its name was asked for
+    url: its page
+    """
 
 
 class Hits(Out):
@@ -55,26 +56,23 @@ statistics_group = Group("statistics", "Metrics of the last hour, day or month."
 Spans = Literal["hour", "day", "month"]
 
 
-class LineOut(Out):
-    name: str
-    values: list[float | None] = Field(description="one for each moment of `at`; null where nothing was measured")
+class LineOut(Out.derive(Line, "name values")):
+    """values: one for each moment of `at`; null where nothing was measured"""
+
     total: int | None = Field(None, description="how many in all that was measured")
     rest: bool = Field(False, description="the sum of all that have no line of their own")
 
 
-class GapOut(Out):
-    machine: str
-    begin: Ms
-    end: Ms
-    transitions: int = Field(description="in all of it; when, nobody measured")
+class GapOut(Out.derive(Gap, "machine transitions", times="begin end")):
+    """transitions: in all of it; when, nobody measured"""
 
 
-class SeriesOut(Out):
-    what: str
-    span: str
-    unit: str = Field(description='"/min", "ms", or empty for a count')
-    step: int = Field(description="ms between two moments")
-    at: list[int] = Field(description="where each step begins, ms")
+class SeriesOut(Out.derive(Series, "what span unit step at")):
+    """unit: "/min", "ms", or empty for a count
+    step: ms from one of `at` to the next
+    at: where each step begins, ms
+    """
+
     lines: list[LineOut]
     gaps: list[GapOut]
     measured: Ms = Field(description="the last measurement, ms; 0 before the first")

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of
-from dashboard.api.framework.schemas import Body, Items, Ms, Out, Page
-from machines.models import Delivery, Webhook
+from dashboard.api.framework.schemas import Body, Items, Out, Page
+from machines.models import Delivery, LogGap, Webhook
 from machines.people.actor import Actor
 from machines.webhooks import management
 
@@ -20,27 +20,29 @@ group = Group("webhooks", "External URLs that receive emitted messages.", right=
 WEBHOOK = "/webhooks/{int:webhook}"
 
 
-class WebhookOut(Out.derive(Webhook, "id name url active maker made_at")):
+class WebhookOut(Out.derive(Webhook, "id name url active maker made_at stopped failures")):
+    """stopped: why it was disabled automatically, or empty
+    failures: attempts that failed since one got through
+    """
+
     machines: list[str] = Field(description="names; none: every machine")
     types: list[str] = Field(description="of messages; * stands for any characters")
-    stopped: str = Field(description="why it was disabled automatically, or empty")
-    failures: int = Field(description="attempts that failed since one got through")
 
 
 class WithSecret(WebhookOut):
     secret: str = Field(description="what messages are signed with; shown this once")
 
 
-class DeliveryOut(Out.derive(Delivery, "id type machine instance state due tries made_at ended_at")):
-    key: str = Field(description="webhook-id: the same with each attempt")
+class DeliveryOut(Out.derive(Delivery, "id type machine instance state due tries made_at ended_at key")):
+    """key: webhook-id: the same with each attempt"""
+
     attempts: list[dict[str, Any]]
 
 
-class LogGapOut(Out):
-    machine: str
-    after: str = Field(description="the place in its log")
-    lost: int = Field(description="messages; 0: the log was replaced by another one")
-    at: Ms
+class LogGapOut(Out.derive(LogGap, "machine after lost", times="at")):
+    """after: the place in its log
+    lost: messages; 0: the log was replaced by another one
+    """
 
 
 class Making(Body):

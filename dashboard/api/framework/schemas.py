@@ -4,14 +4,16 @@ How what goes in and comes out is written down: strict where it comes in, straig
 """
 
 import json
+from collections.abc import Collection
 from dataclasses import is_dataclass
 from datetime import datetime
+from inspect import cleandoc
 from typing import Annotated, Any, Generic, Self, TypeVar, get_type_hints
 
 from django.db.models import BooleanField, DateTimeField, IntegerField, Model
 from django.http import HttpRequest, HttpResponse
 from ninja.parser import Parser
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, create_model
 
 from dashboard.shared.times import in_ms
 from dashboard.site.mount_point import api_path
@@ -66,22 +68,57 @@ class Acting(Body):
 
 
 class Out(BaseModel):
-    """What is answered: the attributes of a record by name, or by the alias of a field."""
+    """What is answered: the attributes of a record by name, or by the alias of a field.
+
+    A line ``field: text`` of the docstring of a schema describes a field that it takes from a record.
+    """
 
     model_config = ConfigDict(from_attributes=True)
 
     @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Describe the schema and its fields by its docstring, and fields also by those of its bases."""
+        reference = handler(core)
+        schema = handler.resolve_ref_schema(reference)
+        for kind in reversed(cls.__mro__[: cls.__mro__.index(Out)]):
+            schema["description"], fields = _read_docstring(kind, schema["properties"])
+            for name, text in fields.items():
+                schema["properties"][name]["description"] = text
+        if not schema["description"]:
+            del schema["description"]
+        return reference
+
+    @classmethod
     def derive(cls, record: type[Any], names: str, *, times: str = "") -> type[Self]:
-        """Make a base of it with fields of a record, a dataclass or a model: those called ``names``, with its types,
-        and ``times``, which are ms."""
+        """Make a base of it with fields and properties of a record, a dataclass or a model: those called ``names``,
+        with its types, and ``times``, which are ms."""
         types = get_type_hints(record) if is_dataclass(record) else _list_column_types(record)
-        fields = {name: types[name] for name in names.split()} | dict.fromkeys(times.split(), Ms)
+        fields = {name: types.get(name) or _read_property_type(record, name) for name in names.split()}
+        fields |= dict.fromkeys(times.split(), Ms)
         return create_model(record.__name__, __base__=cls, **{name: (kind, ...) for name, kind in fields.items()})
 
     @classmethod
     def build(cls, record: object, **more: Any) -> Self:
         """Make it of a record, and of what the record does not hold or holds otherwise."""
         return cls.model_validate(_ExtendedRecord(record, more))
+
+
+def _read_property_type(record: type[Any], name: str) -> Any:
+    return get_type_hints(getattr(record, name).fget)["return"]
+
+
+def _read_docstring(kind: type[Any], names: Collection[str]) -> tuple[str, dict[str, str]]:
+    """Return the docstring of a schema without its lines about fields, and these lines by the name of the field."""
+    about, fields, name = list[str](), dict[str, str](), ""
+    for line in cleandoc(kind.__doc__ or "").splitlines():
+        head, colon, text = line.partition(": ")
+        if colon and head in names:
+            name, fields[head] = head, text
+        elif name and line.startswith(" "):
+            fields[name] += f" {line.strip()}"
+        else:
+            about.append(line)
+    return "\n".join(about).strip(), fields
 
 
 def _list_column_types(model: type[Model]) -> dict[str, Any]:
@@ -140,11 +177,22 @@ class Mistaken(Exception):
         self.path = path
 
 
-class ApprovalOut(Out.derive(Approval, "id machine target reason asker asked_at expires_at decider decided_at")):
-    """A request for a second person."""
+class ApprovalOut(Out.derive(
+    Approval,
+    "id machine target reason asker asked_at expires_at decider decided_at instance bulk quorum state note outcome "
+    "code",
+)):  # fmt: skip
+    """A request for a second person.
 
-    instance: str = Field(description="empty for a bulk")
-    bulk: str = Field(description="empty for an instance")
+    instance: empty for a bulk
+    bulk: empty for an instance
+    quorum: how many people have to approve
+    state: open, running, done, failed, declined, withdrawn or expired
+    note: the decision note
+    outcome: the outcome
+    code: of the error it failed with
+    """
+
     action: str = Field(examples=["force", "fire:refund"])
     asked: dict[str, Any] = Field(
         description="what the action takes, of an event also the transitions it selects; empty once it is decided"
@@ -152,12 +200,7 @@ class ApprovalOut(Out.derive(Approval, "id machine target reason asker asked_at 
     expect: int | None = Field(None, description="the revision it was asked for")
     groups: list[str] = Field(description="those that decide; empty: whoever holds the right")
     empty_groups: list[str] = Field([], description="of these, those in which nobody but the requester is")
-    quorum: int = Field(description="how many people have to approve")
     approvers: list[str] = Field(description="with a quorum: who have approved and still count")
-    state: str = Field(description="open, running, done, failed, declined, withdrawn or expired")
-    note: str = Field(description="the decision note")
-    outcome: str = Field(description="the outcome")
-    code: str = Field(description="of the error it failed with")
 
 
 def answers_of(done: Any) -> dict[int, Any]:

@@ -17,7 +17,7 @@ from machines.catalog.submissions import FORMAT_NAMES
 from machines.catalog.version_rules import read_policy
 from machines.catalog.versions import drafts, rollouts
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
-from machines.engine.versions.rollout.records import Guard, Rollout, VersionFigures, VersionPin, Withdrawal
+from machines.engine.versions.rollout.records import Guard, Rollout, StateTime, VersionFigures, VersionPin, Withdrawal
 from machines.models import Draft
 
 rollouts_group = Group("rollouts", "Which version new instances get, and the figures of each version.")
@@ -30,16 +30,18 @@ class GuardOut(Out.derive(Guard, "factor refusals dead minimum least")):
     `minimum` steps of which `least` went wrong."""
 
 
-class RolloutOut(Out.derive(Rollout, "version percent actor reason by_guard", times="since changed")):
-    base: int = Field(description="the version that all other new instances get")
+class RolloutOut(Out.derive(Rollout, "version percent actor reason by_guard base figures turn", times="since changed")):
+    """base: the version that all other new instances get
+    figures: of both versions, where the guard stopped it
+    turn: send it back as `expect`
+    """
+
     guard: GuardOut | None
     stopped: Ms | None
-    figures: dict[str, Any] = Field(description="of both versions, where the guard stopped it")
-    turn: int = Field(description="send it back as `expect`")
 
 
-class PinOut(Out.derive(VersionPin, "version actor reason", times="since")):
-    next: int = Field(description="becomes current when it is unpinned")
+class PinOut(Out.derive(VersionPin, "version actor reason next", times="since")):
+    """next: becomes current when it is unpinned"""
 
 
 class WithdrawalOut(Out.derive(Withdrawal, "version actor reason", times="since")):
@@ -63,17 +65,17 @@ class ChoiceOut(Out):
     rules: list[RuleOut] = Field(description="what needs approval now, by which rule: one for each action")
 
 
-class StateTimeOut(Out):
-    sampled: int
-    median: int = Field(description="ms")
-    exact: bool
+class StateTimeOut(Out.derive(StateTime, "sampled median exact")):
+    """median: ms"""
 
 
-class VersionFiguresOut(Out.derive(VersionFigures, "version instances created refusals flow")):
-    role: str = Field(description="current, rollout, withdrawn or empty")
-    dead: int = Field(description="jobs out of attempts")
-    failed: int = Field(description="steps of timers that failed")
-    steps: int = Field(description="transitions that were taken")
+class VersionFiguresOut(Out.derive(VersionFigures, "version instances created refusals flow role dead failed steps")):
+    """role: current, rollout, withdrawn or empty
+    dead: jobs out of attempts
+    failed: steps of timers that failed
+    steps: transitions that were taken
+    """
+
     times: dict[str, StateTimeOut]
 
 
@@ -260,15 +262,17 @@ DRAFT = "/drafts/{int:draft}"
 DRAFTS = "/machines/{name:machine}/drafts"
 
 
-class DraftRow(Out.derive(Draft, "id machine format note author revision")):
-    """A draft without its text."""
+class DraftRow(Out.derive(Draft, "id machine format note author revision base state published closed_by")):
+    """A draft without its text.
 
-    base: int | None = Field(description="the version that it was made from; null: there was no such machine")
+    base: the version that it was made from; null: there was no such machine
+    state: open, published or discarded
+    published: the version it became
+    closed_by: who published or discarded it
+    """
+
     created: Ms = Field(validation_alias="created_at")
     updated: Ms = Field(validation_alias="updated_at")
-    state: str = Field(description="open, published or discarded")
-    published: int | None = Field(description="the version it became")
-    closed_by: str = Field(description="who published or discarded it")
 
 
 class DraftOut(DraftRow):

@@ -23,11 +23,12 @@ PLAN = "/plans/{int:plan}"
 PLANS = "/machines/{name:machine}/plans"
 
 
-class ChangeOut(Out.derive(Change, "path before after reason")):
-    kind: str = Field(description="state, transition, guard, action, data, timer, invoke, queue or machine")
-    verb: str = Field(description="added, removed, changed or renamed")
-    verdict: str = Field(description="compatible, needs a mapping, or changes what runs")
-    match: str = Field(description="how both sides were found to be one thing: id, path, shape, or empty")
+class ChangeOut(Out.derive(Change, "path before after reason kind verb verdict match")):
+    """kind: state, transition, guard, action, data, timer, invoke, queue or machine
+    verb: added, removed, changed or renamed
+    verdict: compatible, needs a mapping, or changes what runs
+    match: how both sides were found to be one thing: id, path, shape, or empty
+    """
 
 
 class DiffOut(Out):
@@ -82,11 +83,13 @@ class ProgressOut(Out):
     outcomes: dict[str, int]
 
 
-class StoredRow(Out.derive(StoredPlan, "id machine to plan_id note author approved_by")):
+class StoredRow(Out.derive(StoredPlan, "id machine to plan_id note author approved_by bulk back")):
+    """bulk: the bulk action that moves instances by it, or empty
+    back: the one that takes it back, or empty
+    """
+
     created: Ms = Field(validation_alias="created_at")
     tried_at: Ms | None = Field(validation_alias="dry_run_at", description="when the dry run was made")
-    bulk: str = Field(description="the bulk action that moves instances by it, or empty")
-    back: str = Field(description="the one that takes it back, or empty")
     outcome: dict[str, Any] | None = Field(description="of the bulk action that is over")
 
 
@@ -123,12 +126,13 @@ class ReplayingDraft(Body):
     sample: int | None = Field(None, ge=1, le=comparison.MOST_SAMPLE, description="instances; the most by default")
 
 
-class ReplayOut(Out.derive(Replay, "machine instances steps skipped")):
+class ReplayOut(Out.derive(Replay, "machine instances steps skipped version recorded")):
     """Recorded steps are `steps` (run and compared), `skipped` (after the first difference of their instance) and
-    `untold` (the history does not tell enough)."""
+    `untold` (the history does not tell enough).
 
-    version: int | None = Field(description="null for a draft")
-    recorded: int
+    version: null for a draft
+    """
+
     untold: dict[str, int] = Field(description="reason -> steps")
     divergences: list[dict[str, Any]] = Field(description="steps that end differently, by class, with an example each")
 

@@ -17,6 +17,7 @@ from machines.engine import Instance
 from machines.instances.bulks import Order, Row
 from machines.instances.bulks import actions as bulks
 from machines.instances.bulks.order import ACTIONS, MAX_RATE
+from machines.instances.bulks.store import Note
 from machines.people.actor import Actor
 from machines.people.redaction import redactor_of
 
@@ -24,12 +25,8 @@ group = Group("bulks", "One event or repair on all instances that match a filter
 BULK = "/bulks/{instance:id}"
 
 
-class NoteOut(Out):
-    word: str = Field(
-        description="done, refused, changed, gone, failed; of migrate also kept and already; of a dry run the previewed"
-        " result"
-    )
-    why: str
+class NoteOut(Out.derive(Note, "word why")):
+    """word: done, refused, changed, gone, failed; of migrate also kept and already; of a dry run what it would be"""
 
 
 class RowOut(Out):
@@ -40,11 +37,11 @@ class RowOut(Out):
     outcome: NoteOut | None = None
 
 
-class BulkOut(Out.derive(Order, "machine action reason actor rate unchanged")):
+class BulkOut(Out.derive(Order, "machine action reason actor rate unchanged filter of")):
+    """of: the bulk action whose failed instances it retries, or empty"""
+
     id: str
     target: str = Field(description="the event, the states, the invoke, or the version and the plan")
-    filter: dict[str, Any]
-    of: str = Field(description="the bulk action whose failed instances it retries, or empty")
     state: str
     suspended: int | None = None
     revision: int = Field(description="of the bulk's own instance")

@@ -12,9 +12,10 @@ group = Group("keys", "State machines by key, as stored by the SM commands.", ev
 KEY = "/sm/{instance:key}"
 
 
-class KeptOut(Out.derive(StoredMachine, "key current initial reason")):
-    map: dict[str, list[str]] = Field(description="state -> the states it leads to")
-    onward: list[str] = Field(description="where it may go now")
+class KeptOut(Out.derive(StoredMachine, "key current initial reason map onward")):
+    """map: state -> the states it leads to
+    onward: where it may go now
+    """
 
 
 class Moving(Body):

@@ -18,6 +18,7 @@ from machines.jobs.failures import queries
 from machines.jobs.failures.actions import MAX_RATE, RATE
 from machines.jobs.failures.found_jobs import JobsOrder, start
 from machines.jobs.failures.queries import GroupView
+from machines.models import FailureAction
 
 from .forms import InboxTerms
 
@@ -30,24 +31,23 @@ class QueueOf(Out):
     queue: str
 
 
-class FailureGroupOut(Out):
+class FailureGroupOut(Out.derive(
+    GroupView, "count attempts open recent trend machines versions", times="first_seen last_seen"
+)):  # fmt: skip
+    """count: deaths of jobs, on machines the caller may see
+    open: jobs that are still dead
+    recent: deaths in the last 24 hours
+    trend: deaths by hour, the oldest first
+    """
+
     id: int
     handler: str
     kind: str = Field(description="exception class")
     shape: str = Field(description="message with placeholders; empty for a machine with sensitive fields")
     state: Literal["open", "muted", "resolved"]
     assignee: str
-    count: int = Field(description="deaths of jobs, on machines the caller may see")
-    attempts: int
-    open: int = Field(description="jobs that are still dead")
-    recent: int = Field(description="deaths in the last 24 hours")
-    trend: list[int] = Field(description="deaths by hour, the oldest first")
-    first_seen: Ms
-    last_seen: Ms
     resolved_at: Ms | None = None
     regressed_at: Ms | None = Field(None, description="its first failure after it was resolved")
-    machines: list[str]
-    versions: dict[str, list[int]]
     queues: list[QueueOf]
 
 
@@ -65,18 +65,17 @@ class FailureActionTerms(Out):
     delay: int = Field(0, description="ms that `delay` has each wait")
 
 
-class FailureActionOut(Out):
-    id: int
+class FailureActionOut(Out.derive(FailureAction, "id rate position done passed error total", times="started")):
+    """rate: max jobs per second
+    position: jobs dealt with
+    done: jobs moved or withdrawn
+    passed: jobs that had left their place, were due later, or were refused
+    error: code of the last refusal, or empty
+    """
+
     action: Literal["redrive", "skip", "move", "withdraw", "delay", "reroute"]
     state: Literal["running", "done", "stopped"]
-    rate: int = Field(description="max jobs per second")
-    total: int
     terms: FailureActionTerms
-    position: int = Field(description="jobs dealt with")
-    done: int = Field(description="jobs moved or withdrawn")
-    passed: int = Field(description="jobs that had left their place, were due later, or were refused")
-    error: str = Field(description="code of the last refusal, or empty")
-    started: Ms
 
 
 class FailureGroupDetail(FailureGroupOut):

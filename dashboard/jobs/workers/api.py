@@ -3,30 +3,26 @@
 from typing import Any, Literal
 
 from django.http import HttpRequest
-from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of
-from dashboard.api.framework.schemas import Body, Items, Ms, Out, Reason
+from dashboard.api.framework.schemas import Body, Items, Out, Reason
 from machines.engine import WorkerInfo
 from machines.jobs import worker_actions as workers
 
 group = Group("workers", "Processes that run jobs.")
 
 
-class WorkerOut(
-    Out.derive(
-        WorkerInfo,
-        "id host pid queues in_hand concurrency version note holding done failed",
-        times="started",
-    )
-):
-    status: str = Field(description="working, blocked, quiet, exhausted or stopping")
-    seen: Ms = Field(description="its last heartbeat, ms")
-    memory: int = Field(description="bytes; 0 where that is not known")
-    lacking: dict[str, list[str]] = Field(description="machine/queue -> handlers it lacks there")
-    hanging: dict[str, list[str]] = Field(
-        description="machine/queue -> handlers that go on past their deadline, or block the event loop"
-    )
+class WorkerOut(Out.derive(
+    WorkerInfo,
+    "id host pid queues in_hand concurrency version note holding done failed status memory lacking hanging",
+    times="started seen",
+)):  # fmt: skip
+    """status: working, blocked, quiet, exhausted or stopping
+    seen: its last heartbeat, ms
+    memory: bytes; 0 where that is not known
+    lacking: machine/queue -> handlers it lacks there
+    hanging: machine/queue -> handlers that go on past their deadline, or block the event loop
+    """
 
 
 class Ordering(Body):
