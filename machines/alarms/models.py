@@ -3,13 +3,14 @@
 from django.db import models
 from django.utils import timezone
 
+from machines.conf.base_model import BaseModel
 from machines.conf.database import DocumentField
 from machines.webhooks.models import Webhook
 
 KEY_LENGTH = 250
 
 
-class AlarmState(models.Model):
+class AlarmState(BaseModel):
     """The state of an alarm: since when it stands, whose it is, and whether it is acknowledged or snoozed. Written by
     ``machines.alarms.recording`` alone. A row lives as long as its alarm stands or is snoozed.
 
@@ -35,15 +36,11 @@ class AlarmState(models.Model):
     snooze_reason = models.TextField(blank=True, default="")
     snoozed_severity = models.CharField(max_length=8, blank=True, default="", help_text="at the time of the snooze")
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["key"]
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return self.key
 
 
-class AlarmEvent(models.Model):
+class AlarmEvent(BaseModel):
     """One event in the history of an alarm. Written by ``machines.alarms.recording`` alone. ``actor``: "" for what a
     worker noticed. ``owner``: of an assignment, "" where the alarm was given up; ``until``: of a snooze."""
 
@@ -69,20 +66,16 @@ class AlarmEvent(models.Model):
     reason = models.TextField(blank=True, default="")
     until = models.DateTimeField(null=True, blank=True)
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["-id"]
-        default_permissions = ()
         indexes = [
             models.Index(fields=["machine", "-id"], name="alarm_event_by_machine"),
             models.Index(fields=["key", "-id"], name="alarm_event_by_key"),
             models.Index(fields=["at"], name="alarm_event_at"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.key} {self.event}"
 
-
-class AlarmRoute(models.Model):
+class AlarmRoute(BaseModel):
     """Sends alarms to a receiver. Written by ``machines.alarms.routes`` and ``machines.alarms.sending`` alone.
 
     ``receiver``: its name, its address and secret, whether it is active, and its deliveries.
@@ -100,15 +93,14 @@ class AlarmRoute(models.Model):
     passes = models.PositiveBigIntegerField(default=0, help_text="messages that were made for it")
     sent_at = models.DateTimeField(null=True, blank=True, help_text="when the last of them was made")
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["receiver__name"]
-        default_permissions = ()
 
     def __str__(self) -> str:
         return self.receiver.name
 
 
-class AlarmNotice(models.Model):
+class AlarmNotice(BaseModel):
     """An episode of an alarm whose begin a route was sent. It goes with the message about the end."""
 
     route = models.ForeignKey(AlarmRoute, on_delete=models.CASCADE, related_name="notices")
@@ -117,9 +109,5 @@ class AlarmNotice(models.Model):
     kind = models.CharField(max_length=20)
     machine = models.CharField(max_length=64, blank=True, default="")
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         constraints = [models.UniqueConstraint(fields=["route", "key", "episode"], name="one_notice_of_an_episode")]
-
-    def __str__(self) -> str:
-        return f"{self.key} to {self.route_id}"

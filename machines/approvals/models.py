@@ -8,6 +8,7 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 
+from machines.conf.base_model import BaseModel
 from machines.conf.database import DocumentField
 from machines.conf.encryption.ciphers import Unreadable, demand_readable
 from machines.conf.encryption.fields import EncryptedDocumentField
@@ -24,7 +25,7 @@ def end_of_request() -> datetime:
     return timezone.now() + LASTS
 
 
-class Approval(models.Model):
+class Approval(BaseModel):
     """Written by ``machines.approvals.actions`` alone.
 
     People are kept as text, as the audit keeps them. ``asked`` holds what the action takes until the request is
@@ -63,9 +64,8 @@ class Approval(models.Model):
     outcome = models.TextField(blank=True, default="", help_text="result")
     code = models.CharField(max_length=40, blank=True, default="", help_text="of the error it failed with")
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["-asked_at", "-id"]
-        default_permissions = ()
         indexes = [
             models.Index(fields=["state", "-asked_at", "-id"], name="approval_by_state"),
             models.Index(fields=["machine", "instance", "state"], name="approval_by_instance"),
@@ -150,7 +150,7 @@ class Approval(models.Model):
         return {"approval": self.pk, "action": self.action, "asker": self.asker, "expect": self.expect}
 
 
-class ApprovalVote(models.Model):
+class ApprovalVote(BaseModel):
     """One of the approvals that a request with a quorum takes: one for each person. It counts as long as the person may
     approve the request."""
 
@@ -160,10 +160,6 @@ class ApprovalVote(models.Model):
     note = models.TextField(blank=True, default="")
     at = models.DateTimeField(default=timezone.now)
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["at", "id"]
-        default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["approval", "voter_id"], name="one_vote_of_a_person")]
-
-    def __str__(self) -> str:
-        return f"{self.voter} for {self.approval_id}"

@@ -9,6 +9,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
+from machines.conf.base_model import BaseModel
 from machines.conf.database import DocumentField
 from machines.conf.encryption.ciphers import Unreadable
 from machines.engine.limits import MAX_INSTANCE_ID
@@ -52,7 +53,7 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
         return super().bulk_create(*args, **kwargs)
 
 
-class AuditEntry(models.Model):
+class AuditEntry(BaseModel):
     """Written by ``machines.audit.entries`` alone.
 
     The person is kept as plain text and not as a reference: deleting an account must neither take its entries along
@@ -84,7 +85,7 @@ class AuditEntry(models.Model):
 
     objects = AuditQuerySet.as_manager()
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["-at", "-id"]
         default_permissions = ("view",)
         # Whatever goes around the default manager, such as a cascade, meets the same refusals.
@@ -126,21 +127,15 @@ class AuditEntry(models.Model):
         return facts
 
 
-class AuditHead(models.Model):
+class AuditHead(BaseModel):
     """The head of the hash chain, in one row: number and digest of the newest entry. Written by
     ``machines.audit.chain`` alone."""
 
     number = models.BigIntegerField(default=0)
     digest = models.CharField(max_length=64, default="")
 
-    class Meta:
-        default_permissions = ()
 
-    def __str__(self) -> str:
-        return f"{self.number}:{self.digest}"
-
-
-class AuditReceiver(models.Model):
+class AuditReceiver(BaseModel):
     """How far a receiver of ``AUDIT_STREAM`` has the audit: the number of the last entry it took, and why it takes no
     more. Written by ``machines.webhooks.audit_stream`` alone."""
 
@@ -148,9 +143,3 @@ class AuditReceiver(models.Model):
     number = models.BigIntegerField(default=0)
     error = models.CharField(max_length=500, blank=True, default="")
     since = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.number}"

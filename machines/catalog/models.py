@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from machines import diagrams
+from machines.conf.base_model import BaseModel
 from machines.conf.database import DocumentField
 from machines.engine.definitions import Outline, outline
 from machines.engine.limits import MAX_INSTANCE_ID
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .coverage import Coverage
 
 
-class Machine(models.Model):
+class Machine(BaseModel):
     """Written by ``machines.catalog.publishing`` alone, its policy by ``machines.catalog.versions.rollouts``. What
     instances do is in Redis, never here."""
 
@@ -42,7 +43,7 @@ class Machine(models.Model):
         blank=True, default=list, null=True, help_text="actions on its versions that take a second person"
     )
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["name"]
         default_permissions = ("view",)
         permissions = [
@@ -79,7 +80,7 @@ class VersionQuerySet(models.QuerySet["MachineVersion"]):
         raise VersionIsImmutable("published versions stay: instances and their history refer to them")
 
 
-class MachineVersion(models.Model):
+class MachineVersion(BaseModel):
     """``definition`` is the document as it was published; Redis holds the same, compiled."""
 
     machine = models.ForeignKey("machines.Machine", on_delete=models.PROTECT, related_name="versions")
@@ -96,9 +97,8 @@ class MachineVersion(models.Model):
 
     objects = VersionQuerySet.as_manager()
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["machine", "-number"]
-        default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["machine", "number"], name="one_version_of_a_number")]
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ def _draw(text: str, way: int) -> str:
     return diagrams.draw(outline(json.loads(text)))
 
 
-class StoredCoverage(models.Model):
+class StoredCoverage(BaseModel):
     """The latest report for a definition. ``digest``: of its program, as ``MachineVersion.digest``, so that a report
     never counts for a version with other transitions. ``numbers``: ``machines.catalog.coverage.Coverage.as_dict``."""
 
@@ -141,12 +141,8 @@ class StoredCoverage(models.Model):
     recorded_at = models.DateTimeField(default=timezone.now)
     recorded_by = models.CharField(max_length=150, blank=True, default="")
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         constraints = [models.UniqueConstraint(fields=["machine", "digest"], name="one_coverage_of_a_definition")]
-
-    def __str__(self) -> str:
-        return f"coverage of {self.machine} ({self.digest})"
 
     @classmethod
     def record(cls, coverages: Iterable[Coverage], by: str) -> list[StoredCoverage]:
@@ -164,7 +160,7 @@ class StoredCoverage(models.Model):
         return cls.objects.filter(machine=machine, digest=digest).first()
 
 
-class Draft(models.Model):
+class Draft(BaseModel):
     """Written by ``machines.catalog.versions.drafts`` alone.
 
     People are kept as text, as the audit keeps them. ``base``: the number of the version that was current when the
@@ -192,9 +188,8 @@ class Draft(models.Model):
     published = models.PositiveIntegerField(null=True, blank=True, help_text="number of the version it became")
     closed_by = models.CharField(max_length=150, blank=True, default="", help_text="who published or discarded it")
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["-updated_at", "-id"]
-        default_permissions = ()
         indexes = [models.Index(fields=["machine", "state", "-updated_at", "-id"], name="draft_by_machine")]
 
     def __str__(self) -> str:
@@ -210,7 +205,7 @@ class Draft(models.Model):
         return hashlib.sha256(f"{self.format}\n{self.text}".encode()).hexdigest()[:16]
 
 
-class Editing(models.Model):
+class Editing(BaseModel):
     """Who has the editor of a machine open. Written by ``machines.catalog.versions.editors`` alone. ``draft``: the
     number of the draft that they edit, NULL for one that is not kept yet; ``line`` and ``state``: of the cursor."""
 
@@ -224,15 +219,11 @@ class Editing(models.Model):
     state = models.CharField(max_length=STATE, blank=True, default="", db_default="")
     seen_at = models.DateTimeField(default=timezone.now)
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         constraints = [models.UniqueConstraint(fields=["machine", "who_id"], name="editing_once")]
 
-    def __str__(self) -> str:
-        return f"{self.who} edits {self.machine}"
 
-
-class StoredPlan(models.Model):
+class StoredPlan(BaseModel):
     """Written by ``machines.instances.plans`` alone. The plan itself never changes: another one is another row.
 
     ``plan``: as ``MigrationPlan.as_dict()`` has it; ``plan_id``: its id, the digest of its content. ``dry_run``: the
@@ -256,9 +247,8 @@ class StoredPlan(models.Model):
     back = models.CharField(max_length=MAX_INSTANCE_ID, blank=True, default="")
     outcome = DocumentField(null=True, blank=True)
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["-created_at", "-id"]
-        default_permissions = ()
         indexes = [models.Index(fields=["machine", "-created_at", "-id"], name="plan_by_machine")]
 
     def __str__(self) -> str:

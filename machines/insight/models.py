@@ -2,22 +2,18 @@
 
 from django.db import models
 
+from machines.conf.base_model import BaseModel
 
-class InsightManifest(models.Model):
+
+class InsightManifest(BaseModel):
     """What the facts of a machine are. ``generation`` counts its changes: who knows the latest one makes the next."""
 
     machine = models.CharField(max_length=64, primary_key=True)
     generation = models.PositiveBigIntegerField()
     text = models.TextField(help_text="JSON")
 
-    class Meta:
-        default_permissions = ()
 
-    def __str__(self) -> str:
-        return f"{self.machine}, generation {self.generation}"
-
-
-class InsightPart(models.Model):
+class InsightPart(BaseModel):
     """A piece of a Parquet file that a manifest names."""
 
     pk = models.CompositePrimaryKey("machine", "name", "number")
@@ -26,9 +22,3 @@ class InsightPart(models.Model):
     number = models.PositiveIntegerField()
     digest = models.CharField(max_length=64, help_text="SHA-256 of the body, hexadecimal")
     body = models.BinaryField()
-
-    class Meta:
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"{self.machine}/{self.name}, part {self.number}"

@@ -2,10 +2,11 @@
 
 from django.db import models
 
+from machines.conf.base_model import BaseModel
 from machines.engine.limits import MAX_INSTANCE_ID
 
 
-class ArchivedInstance(models.Model):
+class ArchivedInstance(BaseModel):
     """A finished instance that Redis no longer holds.
 
     On PostgreSQL the table is partitioned by the month of ``finished`` (migration 0012), so that the key has to hold
@@ -27,24 +28,14 @@ class ArchivedInstance(models.Model):
     indexed = models.TextField(blank=True, default="", help_text="JSON of the indexed data fields")
     body = models.BinaryField(help_text="compressed JSON: the fields of its hash, its history")
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         indexes = [models.Index(fields=["machine", "-finished"], name="archived_by_time")]
 
-    def __str__(self) -> str:
-        return f"{self.machine}/{self.instance}"
 
-
-class ArchiveTotal(models.Model):
+class ArchiveTotal(BaseModel):
     """Counted as instances are archived: counting ten million rows would take seconds."""
 
     machine = models.CharField(max_length=64, unique=True)
     instances = models.BigIntegerField(default=0)
     bytes = models.BigIntegerField(default=0, help_text="of the bodies")
     last = models.BigIntegerField(default=0, help_text="ms since 1970: when the last one was archived")
-
-    class Meta:
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"{self.instances} of {self.machine}"

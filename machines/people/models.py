@@ -11,6 +11,8 @@ from django.db import models
 from django.utils import timezone
 from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
 
+from machines.conf.base_model import BaseModel
+
 
 class MachineUserGrant(UserObjectPermissionBase):
     """A user holds a permission on one machine."""
@@ -30,36 +32,29 @@ class MachineGroupGrant(GroupObjectPermissionBase):
         default_permissions = ()
 
 
-class LastSeen(models.Model):
+class LastSeen(BaseModel):
     """Written by ``machines.people.last_seen`` alone, in batches: some seconds behind, and to the minute."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="last_seen")
     at = models.DateTimeField(help_text="of the last request that was noted, one a minute for each process")
     requests = models.PositiveBigIntegerField(default=0)
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         verbose_name = verbose_name_plural = "last seen"
 
     def __str__(self) -> str:
         return f"{self.user_id} at {self.at}"
 
 
-class Receipt(models.Model):
+class Receipt(BaseModel):
     """An entry of a write buffer that has been written, kept in the same transaction: one that comes again is left
     out."""
 
     entry = models.CharField(max_length=150, unique=True)
     at = models.DateTimeField(auto_now_add=True, db_index=True)
 
-    class Meta:
-        default_permissions = ()
 
-    def __str__(self) -> str:
-        return self.entry
-
-
-class Token(models.Model):
+class Token(BaseModel):
     """Written by ``machines.people.tokens`` alone.
 
     ``rights``: names out of ``machines.people.permissions.RIGHTS``; ``machines``: names, none for every machine. What
@@ -79,7 +74,7 @@ class Token(models.Model):
     uses = models.PositiveBigIntegerField(default=0, help_text="requests it has opened")
     revoked = models.DateTimeField(null=True, blank=True)
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["-created", "-id"]
         default_permissions = ("view",)
         permissions = [("revoke_token", "Can revoke API tokens of others")]

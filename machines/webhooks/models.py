@@ -7,13 +7,14 @@ from datetime import datetime
 from django.db import models
 from django.utils import timezone
 
+from machines.conf.base_model import BaseModel
 from machines.conf.database import DocumentField
 from machines.conf.encryption.ciphers import Unreadable, demand_readable
 from machines.conf.encryption.fields import EncryptedTextField
 from machines.engine.limits import MAX_INSTANCE_ID
 
 
-class Webhook(models.Model):
+class Webhook(BaseModel):
     """Written by ``machines.webhooks`` alone. The database holds address and secrets encrypted."""
 
     name = models.CharField(max_length=80, unique=True)
@@ -34,9 +35,8 @@ class Webhook(models.Model):
     maker = models.CharField(max_length=150)
     made_at = models.DateTimeField(default=timezone.now)
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["name"]
-        default_permissions = ()
 
     def __str__(self) -> str:
         return self.name
@@ -60,7 +60,7 @@ class Webhook(models.Model):
         return [self.secret, self.former] if still else [self.secret]
 
 
-class Delivery(models.Model):
+class Delivery(BaseModel):
     """One message for one webhook: there is never a second row of the two."""
 
     class State(models.TextChoices):
@@ -84,9 +84,8 @@ class Delivery(models.Model):
     made_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True, blank=True)
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["-id"]
-        default_permissions = ()
         verbose_name_plural = "deliveries"
         constraints = [models.UniqueConstraint(fields=["webhook", "message"], name="one_delivery_of_a_message")]
         indexes = [
@@ -104,7 +103,7 @@ class Delivery(models.Model):
         return self.attempts[-1] if self.attempts else {}
 
 
-class LogCursor(models.Model):
+class LogCursor(BaseModel):
     """There is a group of readers on the log of a partition, and this is how far it was when that was noted last.
     ``position``: how many entries the log ever got up to there."""
 
@@ -113,15 +112,11 @@ class LogCursor(models.Model):
     read = models.CharField(max_length=44, default="0-0")
     position = models.BigIntegerField(default=0)
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         constraints = [models.UniqueConstraint(fields=["machine", "partition"], name="one_cursor_of_a_log")]
 
-    def __str__(self) -> str:
-        return f"{self.machine}:{self.partition} to {self.read}"
 
-
-class LogGap(models.Model):
+class LogGap(BaseModel):
     """Entries that a log had let go before they were read. What they were, nobody can say."""
 
     machine = models.CharField(max_length=64)
@@ -130,9 +125,5 @@ class LogGap(models.Model):
     lost = models.BigIntegerField(help_text="entries; 0: the log was replaced by another one")
     at = models.DateTimeField(default=timezone.now)
 
-    class Meta:
+    class Meta(BaseModel.Meta):
         ordering = ["-id"]
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"{self.lost} of {self.machine}:{self.partition} after {self.after}"

@@ -3,10 +3,11 @@ them."""
 
 from django.db import models
 
+from machines.conf.base_model import BaseModel
 from machines.conf.database import DocumentField
 
 
-class Measurement(models.Model):
+class Measurement(BaseModel):
     """What one machine did in one stretch of time.
 
     ``period`` says what stretch: a minute, an hour, or a gap, in which nobody looked so that only the sum is known.
@@ -33,39 +34,25 @@ class Measurement(models.Model):
     instances = models.BigIntegerField(default=0, help_text="how many there were at the end")
     numbers = DocumentField(default=dict)
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         constraints = [models.UniqueConstraint(fields=["machine", "period", "at"], name="one_measurement_of_a_stretch")]
         indexes = [models.Index(fields=["period", "at"], name="measurement_by_time")]
 
-    def __str__(self) -> str:
-        return f"{self.machine} {self.Period(self.period).label} {self.at}"
 
-
-class MeasuredStretch(models.Model):
+class MeasuredStretch(BaseModel):
     """From ``begin`` to ``end``, all that a machine did has been written. Those that touch are one row."""
 
     machine = models.CharField(max_length=64)
     begin = models.BigIntegerField(help_text="ms since 1970, by the clock of Redis")
     end = models.BigIntegerField(help_text="ms since 1970, by the clock of Redis")
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         indexes = [models.Index(fields=["machine", "end"], name="measured_stretch_by_end")]
 
-    def __str__(self) -> str:
-        return f"{self.machine} {self.begin} to {self.end}"
 
-
-class SamplingTurn(models.Model):
+class SamplingTurn(BaseModel):
     """One row, which every writer of statistics changes first: of two at the same moment the second waits."""
 
     number = models.BigIntegerField(default=0, help_text="how often something was written")
     at = models.BigIntegerField(default=0, help_text="ms since 1970, by the clock of Redis: the last sampling written")
     began = models.BigIntegerField(default=0, help_text="ms since 1970: the first sampling of all")
-
-    class Meta:
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"written {self.number} times"

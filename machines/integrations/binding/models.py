@@ -5,10 +5,11 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 
+from machines.conf.base_model import BaseModel
 from machines.conf.database import DocumentField
 
 
-class OutboxEntry(models.Model):
+class OutboxEntry(BaseModel):
     """A creation, an event, a change of the row or a deletion. Written by this room alone, in the row's transaction.
 
     ``key`` is the idempotency key it is sent with. ``outcome``: "applied", "exists" (an instance of this id was there),
@@ -50,8 +51,7 @@ class OutboxEntry(models.Model):
     due = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True, blank=True)
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         verbose_name_plural = "outbox entries"
         indexes = [
             models.Index(fields=["state", "due"], name="outbox_by_state"),
@@ -73,7 +73,7 @@ class OutboxEntry(models.Model):
         return {"machine": self.machine, "instance": self.instance, "kind": self.kind, "event": self.event}
 
 
-class Reconciliation(models.Model):
+class Reconciliation(BaseModel):
     """Of one machine that mirrors rows. Written by the workers that have its model, and by who asks for a run.
 
     While one runs, ``begun`` is later than ``ended``, and ``held_until`` moves on; of a worker that died it passes, and
@@ -91,12 +91,6 @@ class Reconciliation(models.Model):
     held_until = models.DateTimeField(null=True)
     read = models.PositiveBigIntegerField(default=0, help_text="rows and instances")
     report = DocumentField(default=dict)
-
-    class Meta:
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return self.machine
 
     @property
     def error(self) -> str:

@@ -6,12 +6,13 @@ kept.
 
 from django.db import models
 
+from machines.conf.base_model import BaseModel
 from machines.conf.database import DocumentField
 
 NAME = 200
 
 
-class FailureGroup(models.Model):
+class FailureGroup(BaseModel):
     """Failures of one handler with one exception and one shape of message, on all machines.
 
     ``shape`` is empty for a machine with sensitive fields: its messages may hold their values. Times are ms since 1970.
@@ -39,8 +40,7 @@ class FailureGroup(models.Model):
     resolved_at = models.BigIntegerField(default=0, help_text="the last time it was resolved; kept after a regression")
     regressed_at = models.BigIntegerField(default=0, help_text="its first failure after that")
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         indexes = [
             models.Index(fields=["state", "-last_seen"], name="failure_group_by_state"),
             models.Index(fields=["handler", "kind"], name="failure_group_by_handler"),
@@ -54,7 +54,7 @@ class FailureGroup(models.Model):
         return self.state == self.State.OPEN and self.regressed_at > self.resolved_at > 0
 
 
-class FailurePart(models.Model):
+class FailurePart(BaseModel):
     """The failures of a group on one machine: what a person sees of a group is the sum over their machines."""
 
     group = models.ForeignKey(FailureGroup, on_delete=models.CASCADE, related_name="parts")
@@ -66,16 +66,12 @@ class FailurePart(models.Model):
     versions = DocumentField(default=list, blank=True)
     queues = DocumentField(default=list, blank=True)
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         constraints = [models.UniqueConstraint(fields=["group", "machine"], name="one_part_of_a_failure_group")]
         indexes = [models.Index(fields=["machine", "-last_seen"], name="failure_part_by_machine")]
 
-    def __str__(self) -> str:
-        return f"{self.count} of {self.machine} in group {self.group_id}"
 
-
-class FailureHour(models.Model):
+class FailureHour(BaseModel):
     """Deaths of one group on one machine in one hour: the trend. ``hour``: hours since 1970."""
 
     group = models.ForeignKey(FailureGroup, on_delete=models.CASCADE, related_name="hours")
@@ -83,16 +79,12 @@ class FailureHour(models.Model):
     hour = models.PositiveIntegerField()
     count = models.BigIntegerField(default=0)
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         constraints = [models.UniqueConstraint(fields=["group", "machine", "hour"], name="one_hour_of_a_failure_group")]
         indexes = [models.Index(fields=["hour"], name="failure_hour_by_age")]
 
-    def __str__(self) -> str:
-        return f"{self.count} of {self.machine} in hour {self.hour}"
 
-
-class FailedJob(models.Model):
+class FailedJob(BaseModel):
     """One death of a job that was counted: there is never a second row of it. ``open``: whether the job was still dead
     and unhandled at ``checked``."""
 
@@ -104,8 +96,7 @@ class FailedJob(models.Model):
     open = models.BooleanField(default=True)
     checked = models.BigIntegerField(default=0)
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         constraints = [models.UniqueConstraint(fields=["machine", "job", "died"], name="one_count_of_a_death")]
         indexes = [
             models.Index(fields=["group", "open", "-died"], name="failed_job_by_group"),
@@ -113,11 +104,8 @@ class FailedJob(models.Model):
             models.Index(fields=["died"], name="failed_job_by_age"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.machine} {self.job} at {self.died}"
 
-
-class FailurePosition(models.Model):
+class FailurePosition(BaseModel):
     """How far the dead jobs of one queue of one partition were counted: ``died`` in ms."""
 
     machine = models.CharField(max_length=64)
@@ -125,17 +113,13 @@ class FailurePosition(models.Model):
     queue = models.CharField(max_length=64)
     died = models.BigIntegerField(default=0)
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         constraints = [
             models.UniqueConstraint(fields=["machine", "partition", "queue"], name="one_position_of_a_queue")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.machine}:{self.partition} {self.queue} to {self.died}"
 
-
-class FailureAction(models.Model):
+class FailureAction(BaseModel):
     """A retry or a skip of open jobs, or an action on jobs that a search found, which a worker carries out at a rate.
 
     ``group``: None for jobs of several groups, whose machine and queue are in ``terms``. ``jobs``: numbers of rows of
@@ -169,8 +153,7 @@ class FailureAction(models.Model):
     started = models.BigIntegerField()
     updated = models.BigIntegerField()
 
-    class Meta:
-        default_permissions = ()
+    class Meta(BaseModel.Meta):
         indexes = [models.Index(fields=["state", "started"], name="failure_action_by_state")]
 
     def __str__(self) -> str:
