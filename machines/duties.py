@@ -73,8 +73,7 @@ class DatabaseDuty:
 
     def once(self) -> bool:
         """Make one pass. There is never more to do at once: False."""
-        with self._database.around():
-            self._work()
+        self._database.run(self._work)
         return False
 
     def pause(self) -> float:

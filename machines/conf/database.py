@@ -87,6 +87,12 @@ class DatabaseRetry:
         finally:
             close_old_connections()
 
+    def run(self, work: Callable[[], Any]) -> bool:
+        """Make one pass; tell whether there may be more, as ``work`` does. There is not where the database is away."""
+        with self.around():
+            return bool(work())
+        return False
+
 
 MARKS = (1_000_000_007, 1_000_000_009)
 TIMES = (datetime(2001, 1, 1, tzinfo=UTC), datetime(2001, 1, 2, tzinfo=UTC))

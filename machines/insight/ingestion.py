@@ -92,9 +92,7 @@ class InsightDuty:
             self._is_off = True
             return False
         self._is_off = False
-        with self._database.around():
-            return self._walk.go_on(lambda: self._pass(store))
-        return False
+        return self._database.run(lambda: self._walk.go_on(lambda: self._pass(store)))
 
     def pause(self) -> float:
         return OFF if self._is_off else PAUSE

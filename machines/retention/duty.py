@@ -166,9 +166,7 @@ class RetentionDuty:
 
     def once(self) -> bool:
         """Let go for about a second; return whether more is due."""
-        with self._database.around():
-            return self._walk.go_on(self._pass)
-        return False
+        return self._database.run(lambda: self._walk.go_on(self._pass))
 
     def pause(self) -> float:
         """Return seconds, not the same each time: workers that were started together need not look together."""

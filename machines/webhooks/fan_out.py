@@ -222,9 +222,7 @@ class FanOut:
 
     def once(self) -> bool:
         """Make one pass. Tell whether there is more; what is wrong with the database waits, and is logged once."""
-        with self._database.around():
-            return self.look()
-        return False
+        return self._database.run(self.look)
 
     def pause(self) -> float:
         if self._database.away:

@@ -291,9 +291,7 @@ class BufferFlush:
 
     def once(self) -> bool:
         """Write one batch. Tell whether there may be more."""
-        with self._database.around():
-            return self._flush(self._make())
-        return False
+        return self._database.run(lambda: self._flush(self._make()))
 
     def pause(self) -> float:
         return self.EVERY

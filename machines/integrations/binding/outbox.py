@@ -192,9 +192,7 @@ class OutboxSender:
 
     def once(self) -> bool:
         """Make one pass; tell whether there may be more."""
-        with self._database.around():
-            return self._pass()
-        return False
+        return self._database.run(self._pass)
 
     def pause(self) -> float:
         return self.EVERY if self._fields else self.NONE

@@ -183,9 +183,7 @@ class Projection:
 
     def once(self) -> bool:
         """Make one pass over all fields; tell whether there is more to do."""
-        with self._database.around():
-            return self.look()
-        return False
+        return self._database.run(self.look)
 
     def finish(self) -> None:
         """Write what nobody has written yet, and leave the fields to other workers."""

@@ -48,9 +48,7 @@ class FailureFollower:
 
     def once(self) -> bool:
         """Run one pass; return whether more is left."""
-        with self._database.around():
-            return self.look()
-        return False
+        return self._database.run(self.look)
 
     def pause(self) -> float:
         return PAUSE
@@ -119,8 +117,7 @@ class PacedActions:
 
     def once(self) -> bool:
         """Run one pass; there is never more to do at once, since the rate says when: return False."""
-        with self._database.around():
-            self.look()
+        self._database.run(self.look)
         return False
 
     def pause(self) -> float:
