@@ -18,7 +18,7 @@ from machines.jobs.groups import GroupFigures
 from machines.patterns import Stats
 
 from .alarm import CRITICAL, KINDS, MANY, Alarm, join_words, pluralize
-from .workers import WORKING, Depth, is_alive, raise_worker_alarms
+from .workers import WORKING, QueueDepth, is_alive, raise_worker_alarms
 
 MAX_NAMED = 3  # events of a storm, actors of a pause, or groups of a queue
 UNMEASURED = 300_000  # ms
@@ -83,7 +83,7 @@ class Figures:
     unknown.
     """
 
-    depths: Sequence[Depth] = ()
+    depths: Sequence[QueueDepth] = ()
     workers: Sequence[WorkerInfo] = ()
     overdue: Mapping[str, int] = field(default_factory=dict)
     _: KW_ONLY
@@ -148,7 +148,7 @@ def _choose_severity(kind: str, count: int) -> str:
     return CRITICAL if count >= MANY else KINDS[kind].severity
 
 
-def _make_dead_alarm(depth: Depth) -> Alarm:
+def _make_dead_alarm(depth: QueueDepth) -> Alarm:
     text = f"{pluralize(depth.dead, 'job')} dead on {depth.route}"
     return _make(
         "dead", f"dead:{depth.route}", text, depth.machine, count=depth.dead, subject=depth.queue,

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from machines.approvals import queries as approval_queries
 from machines.audit.redaction import strict_redactor
@@ -21,20 +20,7 @@ from machines.webhooks import audit_stream
 
 from .alarm import Alarm
 from .detection import PAUSED_LONG, Figures, LostSchedule, Stall, StuckCount, list_served, raise_alarms
-
-
-class QueueDepth(NamedTuple):
-    """Jobs of a queue by place, as far as alarms count them."""
-
-    machine: str
-    queue: str
-    ready: int = 0
-    delayed: int = 0
-    dead: int = 0
-
-    @property
-    def route(self) -> str:
-        return f"{self.machine}/{self.queue}"
+from .workers import QueueDepth
 
 
 def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present] | None = None) -> list[Alarm]:

@@ -7,7 +7,7 @@ import hashlib
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple
 
 from machines.engine import WorkerInfo
 
@@ -23,21 +23,18 @@ HANGING = {
 MAX_KEY = 120  # characters
 
 
-class Depth(Protocol):
-    """Jobs of a queue by place."""
+class QueueDepth(NamedTuple):
+    """Jobs of a queue by place, as far as alarms count them."""
+
+    machine: str
+    queue: str
+    ready: int = 0
+    delayed: int = 0
+    dead: int = 0
 
     @property
-    def machine(self) -> str: ...
-    @property
-    def queue(self) -> str: ...
-    @property
-    def ready(self) -> int: ...
-    @property
-    def delayed(self) -> int: ...
-    @property
-    def dead(self) -> int: ...
-    @property
-    def route(self) -> str: ...
+    def route(self) -> str:
+        return f"{self.machine}/{self.queue}"
 
 
 def is_alive(row: WorkerInfo, now: float | None = None) -> bool:
@@ -46,7 +43,7 @@ def is_alive(row: WorkerInfo, now: float | None = None) -> bool:
 
 
 def raise_worker_alarms(
-    depths: Sequence[Depth], workers: Iterable[WorkerInfo], overdue: Mapping[str, int], oldest: Mapping[str, int]
+    depths: Sequence[QueueDepth], workers: Iterable[WorkerInfo], overdue: Mapping[str, int], oldest: Mapping[str, int]
 ) -> Iterator[Alarm]:
     """Yield the alarms. ``overdue``: machine -> overdue timers; ``oldest``: ``machine/queue`` -> ms since when its
     first ready job waits."""
@@ -64,7 +61,7 @@ def raise_worker_alarms(
 
 
 def _make_no_worker_alarm(
-    waiting: Sequence[Depth], overdue: Mapping[str, int], oldest: Mapping[str, int]
+    waiting: Sequence[QueueDepth], overdue: Mapping[str, int], oldest: Mapping[str, int]
 ) -> Iterator[Alarm]:
     """Yield one alarm for all that waits for any worker."""
     overdue = {machine: count for machine, count in overdue.items() if count}
@@ -83,12 +80,12 @@ def _make_no_worker_alarm(
 
 
 def _make_unserved_alarms(
-    waiting: Iterable[Depth], quiet: Sequence[WorkerInfo], oldest: Mapping[str, int]
+    waiting: Iterable[QueueDepth], quiet: Sequence[WorkerInfo], oldest: Mapping[str, int]
 ) -> Iterator[Alarm]:
     """Yield an alarm for each group of quiet workers that queues wait for, and one for each machine with queues that
     no worker serves at all."""
-    behind: dict[tuple[str, ...], list[Depth]] = defaultdict(list)
-    unserved: dict[str, list[Depth]] = defaultdict(list)
+    behind: dict[tuple[str, ...], list[QueueDepth]] = defaultdict(list)
+    unserved: dict[str, list[QueueDepth]] = defaultdict(list)
     names = {worker.id: f"{worker.host} {worker.pid}" for worker in quiet}
     for depth in waiting:
         group = tuple(sorted(worker.id for worker in quiet if depth.route in worker.queues))
@@ -118,7 +115,7 @@ def _make_hanging_alarms(workers: Iterable[WorkerInfo]) -> Iterator[Alarm]:
 
 
 def _make_quiet_alarm(
-    ids: Sequence[str], names: Sequence[str], depths: Sequence[Depth], oldest: Mapping[str, int]
+    ids: Sequence[str], names: Sequence[str], depths: Sequence[QueueDepth], oldest: Mapping[str, int]
 ) -> Alarm:
     who = f"worker {names[0]} is quiet" if len(names) == 1 else f"{len(names)} workers are quiet"
     which = "" if len(names) == 1 else f" ({join_words(names, MAX_NAMED)})"
@@ -133,7 +130,7 @@ def _make_quiet_alarm(
     )  # fmt: skip
 
 
-def _make_unserved_alarm(machine: str, depths: Sequence[Depth], oldest: Mapping[str, int]) -> Alarm:
+def _make_unserved_alarm(machine: str, depths: Sequence[QueueDepth], oldest: Mapping[str, int]) -> Alarm:
     jobs = sum(depth.ready for depth in depths)
     one = len(depths) == 1
     text = (
@@ -147,7 +144,9 @@ def _make_unserved_alarm(machine: str, depths: Sequence[Depth], oldest: Mapping[
     )  # fmt: skip
 
 
-def _make_handler_alarms(depth: Depth, working: Iterable[WorkerInfo], oldest: Mapping[str, int]) -> Iterator[Alarm]:
+def _make_handler_alarms(
+    depth: QueueDepth, working: Iterable[WorkerInfo], oldest: Mapping[str, int]
+) -> Iterator[Alarm]:
     """Yield an alarm for handlers that all workers of the queue lack. Such a job goes back to ready or delayed."""
     lacking = [set(worker.lacking.get(depth.route, ())) for worker in working if depth.route in worker.queues]
     missing = sorted(set.intersection(*lacking)) if lacking else []
@@ -159,7 +158,7 @@ def _make_handler_alarms(depth: Depth, working: Iterable[WorkerInfo], oldest: Ma
         )  # fmt: skip
 
 
-def _name_queues(depths: Sequence[Depth]) -> str:
+def _name_queues(depths: Sequence[QueueDepth]) -> str:
     return depths[0].route if len(depths) == 1 else f"{len(depths):,} queues"
 
 
@@ -167,9 +166,9 @@ def _name_machines(machines: Sequence[str]) -> str:
     return machines[0] if len(machines) == 1 else f"{len(machines):,} machines"
 
 
-def _list_routes(depths: Iterable[Depth]) -> tuple[str, ...]:
+def _list_routes(depths: Iterable[QueueDepth]) -> tuple[str, ...]:
     return tuple(f"{depth.route}: {pluralize(depth.ready, 'job')} ready" for depth in depths)
 
 
-def _find_first(depths: Iterable[Depth], oldest: Mapping[str, int]) -> int:
+def _find_first(depths: Iterable[QueueDepth], oldest: Mapping[str, int]) -> int:
     return min((oldest[depth.route] for depth in depths if oldest.get(depth.route)), default=0)

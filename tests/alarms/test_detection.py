@@ -11,7 +11,7 @@ import pytest
 
 from machines.alarms.alarm import KINDS, Alarm, read_machine, sort_alarms, worst_by_machine
 from machines.alarms.detection import Figures, StuckCount, raise_alarms
-from machines.alarms.queries import QueueDepth
+from machines.alarms.workers import QueueDepth
 from machines.engine import Pause, QueueStats, WorkerInfo
 from machines.engine.jobs.clock_jump import ClockJump
 from machines.patterns import Stats

@@ -32,7 +32,8 @@ from machines.engine import (
 from . import definition
 from .columns import Row
 from .definition import TARGET, find_transition, is_open
-from .registry import Attachment, Change, Transition
+from .libraries import MadeTransition
+from .registry import Attachment, Change
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ def _record(engine: Engine, attachment: Attachment, changes: Mapping[Any, Change
         log.warning("%s %s is not mirrored: %s", attachment.label, id, text)
 
 
-def _build_call(attachment: Attachment, pk: Any, made: Transition) -> Fire:
+def _build_call(attachment: Attachment, pk: Any, made: MadeTransition) -> Fire:
     declared = find_transition(attachment.transitions.get(made.event, {}), made.source)
     payload = None
     if declared is not None and is_open(attachment, declared):

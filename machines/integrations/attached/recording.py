@@ -7,6 +7,7 @@ or to a savepoint, is never recorded. Changes of one transaction go out together
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 from django.db import connections, models, transaction
@@ -17,7 +18,7 @@ from machines.engine import limits
 
 from . import registry
 from .libraries import MadeTransition, plain
-from .registry import Attachment, Change, Transition
+from .registry import Attachment, Change
 
 PENDING = "_signalbox_transitions"
 ARGUMENTS = ("by", "user")
@@ -78,7 +79,7 @@ def _note_transition(row: models.Model, field_name: str, heard: MadeTransition) 
     for attachment in registry.list_of(type(row)):
         if attachment.field_name == field_name:
             actor, reason = find_actor(row, heard.arguments), find_reason(row, heard.arguments)
-            made = Transition(heard.event, heard.source, heard.target, actor, reason, heard.begins)
+            made = replace(heard, arguments={}, actor=actor, reason=reason)
             row.__dict__.setdefault(PENDING, {}).setdefault(attachment.machine, []).append(made)
 
 
@@ -103,7 +104,7 @@ def _note_deletion(sender: type[models.Model], instance: models.Model, using: st
 
 
 def _put(
-    attachment: Attachment, row: models.Model, using: str, transitions: list[Transition],
+    attachment: Attachment, row: models.Model, using: str, transitions: list[MadeTransition],
     *, created: bool = False, deleted: bool = False,
 ) -> None:  # fmt: skip
     connection = connections[using]

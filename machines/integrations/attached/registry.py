@@ -16,7 +16,7 @@ from machines.engine import limits
 from machines.people import mirrors
 
 from .columns import Row, read_row
-from .libraries import ANY, ANY_OTHER, DeclaredTransition, Library, group
+from .libraries import ANY, ANY_OTHER, DeclaredTransition, Library, MadeTransition, group
 
 EMPTY = "(empty)"
 _UNFIT = re.compile(r"[.#\x00-\x1f]+")
@@ -24,24 +24,11 @@ _attached: dict[str, Attachment] = {}
 """By the machine's name."""
 
 
-@dataclass(frozen=True)
-class Transition:
-    """One call of a method. ``target``: the name of the state, None where it stays; ``source``: the value before;
-    ``begins``: as ``MadeTransition`` has it."""
-
-    event: str
-    source: Any
-    target: Any
-    actor: str
-    reason: str
-    begins: bool = False
-
-
 @dataclass
 class Change:
     """What one transaction did with one row."""
 
-    transitions: list[Transition] = field(default_factory=list)
+    transitions: list[MadeTransition] = field(default_factory=list)
     created: bool = False
     deleted: bool = False
     actor: str = ""

@@ -35,14 +35,17 @@ class DeclaredTransition:
 
 @dataclass(frozen=True)
 class MadeTransition:
-    """A transition that a row in memory has made. ``target``: None where the state stays; ``arguments``: by name;
-    ``begins``: it is not made yet, and counts if the row is saved in its target."""
+    """A transition that a row in memory has made. ``source``: the value before; ``target``: None where the state
+    stays; ``arguments``: by name; ``begins``: it is not made yet, and counts if the row is saved in its target.
+    ``actor``, ``reason``: who makes it and why, as far as that is known."""
 
     event: str
     source: Any
     target: Any
     arguments: Mapping[str, Any] = field(default_factory=dict)
     begins: bool = False
+    actor: str = ""
+    reason: str = ""
 
 
 Listener = Callable[[models.Model, str, MadeTransition], None]
