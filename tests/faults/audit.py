@@ -96,15 +96,17 @@ class _Scan:
         self.jobs = self._hashes(":job:")
 
     def run(self) -> int:
-        """Answers how many jobs this partition ever numbered: also those that left it, and those that came from another
-        one, as the statistics count both."""
+        """Answers how many jobs this partition ever numbered, also those that left it, without those that came from
+        another one."""
         self.found.instances.update(self.instances)
         self._index()
         self._places()
         self._waiting()
         self._histories()
         self._unique()
-        return int(self.client.hget(self.keys.meta, "jobs") or 0)
+        queues = self.client.smembers(self.keys.queues)
+        arrived = sum(int(self.client.hget(self.keys.stats(queue), "arrived") or 0) for queue in queues)
+        return int(self.client.hget(self.keys.meta, "jobs") or 0) - arrived
 
     def _wrong(self, what: str) -> None:
         self.found.wrong.append(f"{self.keys.root}: {what}")

@@ -70,6 +70,15 @@ class GroupAdmissions:
         for queue, freed in _list_places(jobs).items():
             self._free(queue, freed, now)
 
+    def free_lost(self, lost: Iterable[tuple[str, Sequence[str]]], now: str) -> None:
+        """Free the places of jobs that their workers no longer hold, as ``sb_tick`` names them for a root."""
+        queues: dict[str, dict[str, list[Place]]] = {}
+        for root, words in lost:
+            for queue, number, group, job, token in zip(*[iter(words)] * 5, strict=True):
+                queues.setdefault(queue, {}).setdefault(name_root(root, number), []).append((group, job, token))
+        for queue, freed in queues.items():
+            self._free(queue, freed, now)
+
     def keep(self, renewed: Iterable[tuple[Job, str, str, str]], now: str) -> None:
         """Have jobs counted whose leases were renewed, each with its queue, the number of a home and the group there:
         it may have lost that in a failover, or the limit is new."""

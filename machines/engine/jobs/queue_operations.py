@@ -357,8 +357,9 @@ def _build_stats(queue: str, parts: Sequence[Mapping[str, Any]]) -> QueueStats:
         depth=depth,
         oldest=min(waiting, default=None),
         held=sum(int(row.get("held", 0)) for row in rows),
-        # Every job that ever came is still there, or has left in one of these four ways.
-        enqueued=sum(depth.values()) + completed + withdrawn + purged + counters["moved"],
+        # Every job that ever came is still there, or has left in one of these four ways. One that a growing machine has
+        # moved to another partition is there once more.
+        enqueued=sum(depth.values()) + completed + withdrawn + purged + counters["moved"] - counters["arrived"],
         taken=sum(waits.values()),
         completed=completed,
         failed=counters["failed"],

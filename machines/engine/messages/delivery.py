@@ -23,6 +23,7 @@ from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxError
 from machines.engine.jobs.clock_jump import ClockBounds, list_words
+from machines.engine.jobs.group_admissions import GroupAdmissions
 from machines.engine.keys import Partition, get_machine
 from machines.engine.publishing.catalog import Catalog
 
@@ -58,14 +59,16 @@ class DeliveryReport:
     """What a call did. ``moved``: timers fired, jobs taken back or made ready, messages delivered; ``wait``: ms
     until the next of these is due, None for none; ``due``: when the next timer is due, None for none or when the
     server answered from memory; ``mail``: partitions whose outbox was not empty; ``faults``: errors of single
-    partitions, while the others went on; ``dues``: root -> ms of the server's clock at which something is due next,
-    without those where nothing is; ``now``: that clock; ``troubled``: partitions that had one of the faults."""
+    partitions, while the others went on; ``lost``: roots, and the places to free there, of jobs that their workers no
+    longer hold; ``dues``: root -> ms of the server's clock at which something is due next, without those where nothing
+    is; ``now``: that clock; ``troubled``: partitions that had one of the faults."""
 
     moved: int = 0
     due: int | None = None
     wait: int | None = None
     mail: dict[str, None] = field(default_factory=dict)
     faults: list[SignalboxError] = field(default_factory=list)
+    lost: list[tuple[str, list[str]]] = field(default_factory=list)
     dues: dict[str, int] = field(default_factory=dict)
     now: int = 0
     troubled: dict[str, None] = field(default_factory=dict)
@@ -78,6 +81,8 @@ class DeliveryReport:
         """Add what ``sb_tick`` answered for a partition; return whether more is due right now."""
         fired, _, jobs, timer, due, mail, *why = rows
         self.moved += int(fired) + int(jobs)
+        if why and isinstance(why[-1], list):
+            self.lost.append((root, list(map(str, why.pop()))))
         for each in why:
             self.add_fault([root], EngineFault(f"sb_tick of {root}: {each}"))
         if int(mail):
@@ -101,6 +106,7 @@ class Delivery:
     def __init__(self, caller: Caller, catalog: Catalog, clock: Callable[[], float] = time.monotonic) -> None:
         self._caller = caller
         self._catalog = catalog
+        self._admissions = GroupAdmissions(caller)
         self._clock = clock
         self._backlogs: dict[str, Backlog] = {}
         self._apart = False
@@ -124,6 +130,7 @@ class Delivery:
             report,
             limits,
         )
+        self._admissions.free_lost(report.lost, now)
         if retry:
             self._backlogs.clear()
         self._deliver_all(report.mail, now, report, limits)

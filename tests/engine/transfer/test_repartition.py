@@ -168,6 +168,7 @@ def test_after_a_while_an_instance_moves_although_a_worker_has_its_job(engine, f
         if job not in moved:
             fresh.complete(job)
     assert fresh.counts("errand")["Done"] == 8
+    assert fresh.stats("errand")["work"].enqueued == 8, "a job that moves is enqueued once"
 
 
 def test_timers_fire_and_paused_queues_stay_paused_in_new_partitions(engine, fresh):

@@ -1,4 +1,4 @@
--- needs: group_limits, keys, queue_limits
+-- needs: due_times, group_limits, keys, queue_limits
 -- Admissions of leased jobs by the home of their group, or of their queue as the group '', which so counts the jobs of all
 -- partitions of a machine. A job runs once it is admitted, under its token: so an admission whose token no longer holds its job
 -- is one of an attempt that ended, and can be freed at any time. Partitions that were refused are members, too (letter w), until
@@ -9,6 +9,15 @@ local call = redis.call
 local BUSY_CHECK, CHECK = 1000, 60000 -- ms after which an admission is checked: where jobs were refused, and at all
 local LISTED = 10000 -- leased jobs that are counted when a limit is set
 local MOST = 20 -- admissions that one call names for a check
+local MAX_LOST = 5000 -- places that are remembered until a tick
+
+-- Root -> places of jobs that their workers no longer hold: queue, home, group, job and token of each in turn. A tick has them
+-- freed, and offered to others. Lost when the server restarts: then a check finds them.
+local lost, lost_count = {}, 0
+
+local function get_number(root)
+    return tonumber(string.match(root, ':(%d+)}$'))
+end
 
 local function make_waiting(group, partition)
     return group_limits.make_member(group, 'w', string.format('%05d', partition))
@@ -108,6 +117,45 @@ function group_admissions.free(root, queue, freed, now, unrun)
     return offers
 end
 
+-- Finds the homes that count a job of a group, '' for none: the number of each, and '' for the queue or the group, in turn.
+-- `known`: what was found for others.
+function group_admissions.find_homes(root, queue, group, known)
+    local homes = {}
+    for _, name in ipairs({ '', group ~= '' and group or nil }) do
+        local word = queue .. '\0' .. name
+        if known[word] == nil then
+            local rules = group_limits.read(root, queue, name)
+            known[word] = rules and rules.concurrency and rules.home or false
+        end
+        if known[word] then homes[#homes + 1], homes[#homes + 2] = known[word], name end
+    end
+    return homes
+end
+
+-- Has the places freed of a job that its worker no longer holds: at once where this partition is the home, which the next tick
+-- then offers as one of the job 0, and by the next tick where another is. `row`: queue, group and token.
+function group_admissions.lose(root, job, row)
+    local homes = group_admissions.find_homes(root, row.queue, row.group or '', {})
+    for i = 1, #homes, 2 do
+        local home, group, named, token = homes[i], homes[i + 1], job, row.token or ''
+        if home == get_number(root) then
+            remove(root, row.queue, group_limits.make_member(group, 'l', job .. ' ' .. token))
+            named, token = home .. '-0', ''
+        end
+        if lost_count >= MAX_LOST then lost, lost_count = {}, 0 end
+        lost[root], lost_count = lost[root] or {}, lost_count + 1
+        for _, word in ipairs({ row.queue, home, group, named, token }) do table.insert(lost[root], word) end
+        due_times.note(root, 0, 0)
+    end
+end
+
+-- Answers these places, and forgets them; nil for none.
+function group_admissions.take_lost(root)
+    local found = lost[root]
+    if found then lost[root], lost_count = nil, lost_count - #found / 5 end
+    return found
+end
+
 -- Lists admissions to check, which come last in the next check: group, job and token of each in turn.
 function group_admissions.list_unchecked(root, queue, is_busy, now)
     local key, found = keys.admitted(root, queue), {}
@@ -127,21 +175,6 @@ function group_admissions.list_unchecked(root, queue, is_busy, now)
     return found
 end
 
--- Finds the homes that count a job of a group, '' for none: the number of each, and '' for the queue or the group, in turn.
--- `known`: what was found for others.
-function group_admissions.find_homes(root, queue, group, known)
-    local homes = {}
-    for _, name in ipairs({ '', group ~= '' and group or nil }) do
-        local word = queue .. '\0' .. name
-        if known[word] == nil then
-            local rules = group_limits.read(root, queue, name)
-            known[word] = rules and rules.concurrency and rules.home or false
-        end
-        if known[word] then homes[#homes + 1], homes[#homes + 2] = known[word], name end
-    end
-    return homes
-end
-
 -- Lists the leased jobs of a queue that homes have to count: home, group, job and token of each in turn.
 function group_admissions.list_leased(root, queue)
     local found, known = {}, {}
@@ -155,6 +188,14 @@ function group_admissions.list_leased(root, queue)
         end
     end
     return found
+end
+
+-- Counts the leased jobs of a queue of which this partition is the home.
+function group_admissions.count_leased(root, queue, now)
+    local found = group_admissions.list_leased(root, queue)
+    for i = 1, #found, 4 do
+        if found[i] == get_number(root) then group_admissions.keep(root, queue, found[i + 1], found[i + 2], found[i + 3], now) end
+    end
 end
 
 return group_admissions

@@ -1,5 +1,5 @@
--- needs: due_times, failures, group_limits, json, keys, queue_bells, queue_counters, ready_order, strings, traces
--- needs: version_counters
+-- needs: due_times, failures, group_admissions, group_limits, json, keys, queue_bells, queue_counters, ready_order, strings
+-- needs: traces, version_counters
 -- Jobs and their places. A job is in exactly one of ready, leased, delayed, dead, handled of its queue, and its own hash
 -- names the place; every move goes through this module.
 local jobs = {}
@@ -247,16 +247,23 @@ function jobs.delete(root, job, row)
     if row.place == 'leased' then ring_requested_bell(root, row.queue) end
 end
 
+-- Notes for the worker of a leased job that it was withdrawn, and has its places in limits freed.
+function jobs.note_withdrawn(root, job, row)
+    redis.pcall('SET', keys.withdrawn(root, job), 1, 'NX', 'PX', WITHDRAWN_MS)
+    pcall(group_admissions.lose, root, job, row)
+end
+
 -- Deletes a job from any place. `why`: the counter to increment, 'withdrawn' or 'purged', which the worker of a leased job
 -- reads.
 function jobs.remove(root, job, why)
-    local found = redis.pcall('HMGET', keys.job(root, job), 'queue', 'place', 'unique', 'priority', 'group', 'weight')
+    local found = redis.pcall('HMGET', keys.job(root, job), 'queue', 'place', 'unique', 'priority', 'group', 'weight', 'token')
     if found.err or not found[1] then return end
-    jobs.delete(root, job, { queue = found[1], place = found[2], unique = found[3], priority = found[4], group = found[5] or nil,
-        weight = found[6] })
+    local row = { queue = found[1], place = found[2], unique = found[3], priority = found[4], group = found[5] or nil,
+        weight = found[6], token = found[7] }
+    jobs.delete(root, job, row)
     if not why then return end
-    queue_counters.increment(root, found[1], why)
-    if found[2] == 'leased' then redis.pcall('SET', keys.withdrawn(root, job), 1, 'NX', 'PX', WITHDRAWN_MS) end
+    queue_counters.increment(root, row.queue, why)
+    if row.place == 'leased' then jobs.note_withdrawn(root, job, row) end
 end
 
 -- Parses a flat list of fields and values to a table; nil for anything that is no job.

@@ -3,14 +3,13 @@
 local departures = {}
 
 local call = redis.call
-local WITHDRAWN_MS = 600000 -- how long a worker can learn that its job went
 
 local function remove_job(root, job)
     local row = jobs.read(root, job)
     if not row then return end
     jobs.delete(root, job, row)
     queue_counters.increment(root, row.queue, 'moved')
-    if row.place == 'leased' then redis.pcall('SET', keys.withdrawn(root, job), 1, 'NX', 'PX', WITHDRAWN_MS) end
+    if row.place == 'leased' then jobs.note_withdrawn(root, job, row) end
 end
 
 -- `job_ids`: the jobs in the record of the instance.

@@ -1,4 +1,4 @@
--- needs: arguments, due_jobs, due_times, keys, pulse, replies, time_limit, timer_firing
+-- needs: arguments, due_jobs, due_times, group_admissions, keys, pulse, replies, time_limit, timer_firing
 -- sb_tick: does in each partition what is due: fires timers, the oldest first, each as a step of its own; takes back jobs
 -- whose lease ended half a second ago; wakes delayed ones. Answers when the next of these is due, as far as this server
 -- knows.
@@ -9,8 +9,9 @@
 --          have passed as far as the caller knows, or '': a later clock was set, and nothing is done · 6 ms of the clock when it
 --          had been set, or '': leases from before begin anew instead of being taken back
 -- Returns: {OK, now in ms, {fired, postponed, jobs moved, next timer in ms or '', next due in ms or '', messages in the
---          outbox, why, ...}, ...}: a list for each partition, with its errors at the end. The next timer and the messages
---          are only known after the keys were read. A slow call leaves some that are due · {BADARG, why}
+--          outbox, why, ..., {queue, home, group, job, token, ...}}, ...}: a list for each partition, with its errors and, where
+--          there are any, what sb_admit has to free, at the end. The next timer and the messages are only known after the
+--          keys were read. A slow call leaves some that are due · {BADARG, why}
 -- Notifies: <root>:pulse when something moved
 -- Cost:    O(1) without reading a key for a partition in which nothing is remembered as due; else O(queues), as sb_fire for
 --          each timer, and as sb_sweep for jobs
@@ -49,6 +50,7 @@ local function check_partition(root, now, limit, call)
     else
         due = due_times.end_check(root, due, mail > 0, now)
     end
+    why[#why + 1] = group_admissions.take_lost(root)
     return { tally.fired, tally.postponed, due_jobs.count_moved(swept), format_ms(timer), format_ms(due), mail, unpack(why) }
 end
 

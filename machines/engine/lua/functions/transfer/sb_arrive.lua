@@ -1,4 +1,4 @@
--- needs: arguments, keys, pulse, record_checks, record_writes, redirects, replies, values
+-- needs: arguments, keys, pulse, queue_counters, record_checks, record_writes, redirects, replies, values
 -- sb_arrive: brings staged instances into force in their new partition, after they have departed from the old one; or drops
 -- staged records of instances that have not.
 -- KEYS:    1 root of the new partition
@@ -18,7 +18,9 @@ local function arrive(root, id, now, action)
         if redis.call('EXISTS', keys.instance(root, id)) == 1 then
             outcome = 'there'
         else
-            record_writes.write_instance(root, record_checks.check_instance(root, cjson.decode(text)), now)
+            local found = record_checks.check_instance(root, cjson.decode(text))
+            record_writes.write_instance(root, found, now)
+            for _, job in ipairs(found.jobs) do queue_counters.increment(root, job.row.queue, 'arrived') end
         end
     end
     redis.call('HDEL', keys.staged(root), id)
