@@ -243,12 +243,14 @@ def moment(at: Time) -> SafeString:
 @register.simple_tag
 def columns(*heads: str) -> SafeString:
     """Write the head of a table. ``Attempt:num wide``: behind a colon stand the classes of a column; one that is
-    ``unseen`` is for screen readers alone."""
+    ``unseen`` is for screen readers alone. ``Wait|last hour``: a note in small print. An empty head is no column."""
     cells = SafeString("")
-    for label, _, classes in (head.partition(":") for head in heads):
+    for label, _, classes in (head.partition(":") for head in heads if head):
+        label, _, note = label.partition("|")
         name = format_html(' class="{}"', classes) if classes else ""
         text = format_html("<span{}>{}</span>", name, label) if classes == "unseen" else label
-        cells += format_html('<th scope="col"{}>{}</th>', "" if classes == "unseen" else name, text)
+        small = format_html(" <small>{}</small>", note) if note else ""
+        cells += format_html('<th scope="col"{}>{}{}</th>', "" if classes == "unseen" else name, text, small)
     return format_html("<thead><tr>{}</tr></thead>", cells)
 
 
@@ -267,15 +269,34 @@ def fact(content: SafeString, name: str, **attributes: Any) -> SafeString:
     return format_html('<tr><th scope="row">{}</th><td{}>{}</td></tr>', name, _flatten(attributes), content)
 
 
-@register.simple_block_tag
-def panel(content: SafeString, id: str, title: str, *, aside: str = "", **attributes: Any) -> SafeString:
-    """Write a panel with its heading. ``id``: of the heading; ``aside``: what stands beside it."""
-    attributes = {"class": f"panel {attributes.pop('class', '')}".rstrip(), "aria-labelledby": id} | attributes
-    beside = format_html('<span class="aside">{}</span>', aside) if aside else ""
+@register.simple_block_tag(takes_context=True)
+def panel(
+    context: Context, content: SafeString, label: str, title: str = "", *, aside: str | None = None, **attributes: Any
+) -> SafeString:
+    """Write a panel with its heading. ``label``: the id of the heading; ``aside``: what stands beside it. Where these
+    have markup, the tags ``heading`` and ``aside`` inside of the panel bring them."""
+    attributes = {"class": f"panel {attributes.pop('class', '')}".rstrip(), "aria-labelledby": label} | attributes
+    parts = context.render_context.dicts[-1]
+    title, aside = parts.pop("heading", title), parts.pop("aside", aside)
+    beside = "" if aside is None else format_html('<span class="aside">{}</span>', aside)
     return format_html(
         '<section{}><header><h2 id="{}">{}</h2>{}</header>{}</section>',
-        _flatten(attributes), id, title, beside, content,
+        _flatten(attributes), label, title, beside, content,
     )  # fmt: skip
+
+
+@register.simple_block_tag(takes_context=True)
+def heading(context: Context, content: SafeString) -> str:
+    """Give the panel around it its heading."""
+    context.render_context["heading"] = content
+    return ""
+
+
+@register.simple_block_tag(takes_context=True)
+def aside(context: Context, content: SafeString) -> str:
+    """Give the panel around it what stands beside its heading."""
+    context.render_context["aside"] = content
+    return ""
 
 
 @register.simple_block_tag

@@ -148,7 +148,12 @@ def fault(request: HttpRequest) -> HttpResponse:
     """Answer 500, rendered without request, session or engine, since any of them may be what failed."""
     if is_api_request(request):
         return problems.answer_problem(request, FAULT)
-    return HttpResponse(render_to_string("signalbox/500.html", {"code": FAULT}), status=500)
+    context = {
+        "status": 500, "code": FAULT, "title": "Internal server error",
+        "message": "Signalbox failed to handle this request. The cause is in the server log.",
+        "hint": "Each step is atomic: it happened completely or not at all. Check the instance before you try again.",
+    }  # fmt: skip
+    return HttpResponse(render_to_string("signalbox/error.html", context), status=500)
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:

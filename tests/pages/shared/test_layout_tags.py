@@ -25,6 +25,22 @@ def test_a_panel_is_named_by_its_heading():
     )
 
 
+def test_a_panel_takes_markup_for_its_heading_and_beside_it():
+    made = render(
+        '{% panel "a" %}{% heading %}<b>A</b>{% endheading %}{% aside %}{{ hostile }}{% endaside %}x{% endpanel %}'
+    )
+    assert made == (
+        '<section aria-labelledby="a" class="panel"><header><h2 id="a"><b>A</b></h2>'
+        f'<span class="aside">{SAFE}</span></header>x</section>'
+    )
+    assert (
+        render('{% panel "a" %}{% heading %}A{% endheading %}{% endpanel %}{% panel "b" "B" %}{% endpanel %}').count(
+            "A"
+        )
+        == 1
+    )
+
+
 def test_a_notice_has_the_sign_of_its_kind_or_its_own():
     assert render('{% notice "warn" role="alert" %}{{ hostile }}{% endnotice %}') == (
         '<div class="notice warn" role="alert"><span class="sign" aria-hidden="true">▲</span>'
@@ -39,6 +55,13 @@ def test_a_table_has_its_heads_and_scrolls_by_itself():
     assert render('{% table "Job" "Tries:num" class="cards" %}<tr></tr>{% endtable %}') == (
         '<div class="scroll"><table class="cards"><thead><tr><th scope="col">Job</th>'
         '<th scope="col" class="num">Tries</th></tr></thead><tbody><tr></tr></tbody></table></div>'
+    )
+
+
+def test_a_head_may_have_a_note_and_an_empty_one_is_no_column():
+    assert render('{% columns "Wait|last hour:num" "" "Actions:unseen" %}') == (
+        '<thead><tr><th scope="col" class="num">Wait <small>last hour</small></th>'
+        '<th scope="col"><span class="unseen">Actions</span></th></tr></thead>'
     )
 
 

@@ -17,7 +17,7 @@ TEMPLATES = sorted([*(ROOT / "templates").rglob("*.html"), *(ROOT / "dashboard/d
 HTML_STRINGS = ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "createContextualFragment", "eval("]
 HTML_STRINGS += ["new Function", "setHTMLUnsafe", ".srcdoc", "javascript:"]
 EXPORT = re.compile(r"^export (?:async )?(?:function\*?|class|const|let) (\w+)", re.M)
-IMPORT = re.compile(r"^import (?:.* from )?\"([^\"]+)\";$", re.M)
+IMPORT = re.compile(r"(?:^import (?:.* from )?|\bimport\()\"([^\"]+)\"\)?;$", re.M)
 
 
 def _named(path: Path) -> str:

@@ -8,6 +8,7 @@ import { send } from "./fetcher.js";
 import { toast } from "./toasts.js";
 
 document.querySelector("[data-scriptless]")?.remove();
+if (document.body.dataset.follow) import("./following.js");
 
 const AGAIN_AFTER = 8000; // ms; after that a form may be submitted again: its idempotency key makes it count once
 
