@@ -6,7 +6,7 @@ files['machines/engine/lua'] = {
     read_globals = {
         'arguments', 'calendar', 'idempotency', 'json', 'keys', 'monotonic', 'partition_log', 'random', 'replies', 'shared_lists', 'streams', 'strings', 'time_limit', 'work_budget', -- base
         'draft_programs', 'durations', 'fields', 'programs', 'reserved_events', -- definitions
-        'chart_compiler', 'chart_state', 'compiled_steps', 'lua_source', 'refusals', 'step_compiler', 'step_source', 'step_writes', -- compiled
+        'action_source', 'chart_state', 'compiled_steps', 'lua_source', 'refusals', 'step_compiler', 'step_source', 'step_writes', -- compiled
         'arithmetic', 'builtins', 'ecmascript', 'expressions', 'guard_explanation', 'sequences', 'values', -- expressions
         'batches', 'commit', 'creation', 'deletion', 'history_entries', 'retirement', 'instances', 'payloads', 'previews', 'pulse', 'repairs', 'step_jobs', 'step_log', 'step_plan', 'steps', -- instances
         'actions', 'chart', 'chart_writes', 'configurations', 'core', 'job_requests', 'permits', 'sends', -- interpreter

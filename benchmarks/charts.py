@@ -121,8 +121,6 @@ class Charts:
                 "refused by a guard": ("sb_fire", "refused"),
                 "unknown event": ("sb_fire", "other"),
                 "conflict of revisions": ("sb_fire", event, "", "9999999"),
-                "explained, would be taken": ("sb_explain", event, ""),
-                "explained, would be refused": ("sb_explain", "refused", ""),
             }
             for name, (function, *words) in calls.items():
                 contenders[f"{name}: {title}"] = self._contender(function, root, ids, [words], refused=True)

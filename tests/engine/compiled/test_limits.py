@@ -79,10 +79,6 @@ def fire(pair: Twins, id: str = "x") -> Any:
     return pair.call("sb_fire", id, "go", PAYLOAD, "", "", "ann", "", NOW)
 
 
-def explain(pair: Twins, id: str = "x") -> Any:
-    return pair.call("sb_explain", id, "go", PAYLOAD, NOW)
-
-
 def tick(pair: Twins, id: str = "") -> Any:
     return pair.call("sb_tick", NOW + 10_000, 100)
 
@@ -102,12 +98,11 @@ def fail(pair: Twins, id: str = "") -> Any:
 
 
 def test_many_fields_without_defaults_are_set_to_literals(pair):
-    """What answered SB510 for ever: a step, its explanation and its job."""
+    """What answered SB510 for ever: a step and its job."""
     states = working(onDone={"target": "B", "actions": literals(absent=73)})
     states["A"]["on"] = moving(literals(absent=73))["A"]["on"]
     assert pair.publish(machine(absent=73, **states))
     create(pair, "x", "y", "z")
-    assert explain(pair)[0] == b"OK"
     assert fire(pair)[3]["_state"] == "B"
     assert complete(pair)[1:] == [b"t2", b"t2"]
     pair.compare()
@@ -126,9 +121,6 @@ CASES = {
     "a step: registers": (fire, machine(**WIDE, **moving(literals(**WIDE))), REGISTERS),
     "a step and its guard": (fire, machine(absent=100, **GUARDED), REGISTERS),
     "a refusal: nesting": (fire, machine(**TALKATIVE), LEVELS),
-    "an explanation: registers": (explain, machine(plain=PLAIN, absent=47, **moving(values(PLAIN, 47))), REGISTERS),
-    "an explanation: nesting": (explain, machine(**WIDE, **moving(literals(**WIDE))), LEVELS),
-    "an explained refusal: nesting": (explain, machine(**TALKATIVE), LEVELS),
     "ends of jobs in a batch": (complete, machine(**WIDE, **working(**DONE)), REGISTERS),
     "the end of a job without attempts left": (fail, machine(**WIDE, **working(**ERROR)), REGISTERS),
     "a step of a chart: locals": (fire, machine(plain=PLAIN, absent=47, **LONG), LOCALS),

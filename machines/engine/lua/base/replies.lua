@@ -1,4 +1,4 @@
--- needs: guard_explanation, json, permits, work_budget
+-- needs: chart, guard_explanation, json, permits, work_budget
 -- Builds the replies of the functions: arrays that begin with a status. machines/engine/connection/replies.py reads them.
 local replies = {}
 
@@ -77,9 +77,8 @@ end
 
 local MAX_NAMES = 1000 -- event names in an explanation
 
--- Encodes the names of the active leaves: those of a configuration, or one state of a flat program.
-local function encode_state_names(program, config, state)
-    if state then return '[' .. json.quote(program.states[state].name) .. ']' end
+-- Encodes the names of the active leaves.
+local function encode_state_names(config)
     if not config then return '[]' end
     if not config.listed then
         local quoted = {}
@@ -100,14 +99,14 @@ end
 local function encode_outcome(findings)
     if not findings.after then return 'null' end
     local after = findings.after
-    return '{"configuration":' .. encode_state_names(after.program, after.config, after.state)
+    return '{"configuration":' .. encode_state_names(after.config)
         .. ',"data":' .. replies.encode_data(after) .. ',"transitions":' .. json.quote(replies.join_transitions(after)) .. '}'
 end
 
 -- The parts of an explanation as JSON. `begin_explanation`: up to the revision, of which `states` are the names of the active
 -- leaves as JSON; `judge`: up to the candidates; `end_explanation`: behind them.
-function replies.begin_explanation(event, program, config, state)
-    return '{"event":' .. json.quote(event) .. ',"state":' .. encode_state_names(program, config, state) .. ',"version":'
+function replies.begin_explanation(event, config)
+    return '{"event":' .. json.quote(event) .. ',"state":' .. encode_state_names(config) .. ',"version":'
 end
 
 function replies.judge(taken, why, failure, work, exhausted)
@@ -128,7 +127,7 @@ end
 local function encode_explanation(ctx, event, findings)
     local candidates = findings.candidates or {}
     work_budget.stop()
-    return replies.begin_explanation(event, ctx.program, ctx.config_before, ctx.origin)
+    return replies.begin_explanation(event, ctx.config_before)
         .. json.number(ctx.revision)
         .. replies.judge(findings.after, findings.why, findings.error, ctx.work or 0, ctx.exhausted)
         .. table.concat(candidates, ',')
@@ -145,7 +144,7 @@ local function explain_refusal(ctx, event, failure)
     local findings = { error = failure }
     local known = ctx.program
     work_budget.start_explanation()
-    if ctx.raw._done or not ctx.chart and known.states[ctx.state].final then
+    if chart.is_finished(ctx) then
         findings.why = 'final'
         return findings
     end

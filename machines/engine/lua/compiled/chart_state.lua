@@ -1,5 +1,5 @@
 -- needs: reserved_events, sends, shared_lists, step_source
--- What is known of an instance on one path through a compiled step of a chart: its configuration, what was left and entered,
+-- What is known of an instance on one path through a compiled step: its configuration, what was left and entered,
 -- which internal events wait. A path forks where a guard decides. It has the fields of the interpreter's context that
 -- `chart.finish_region` uses.
 local chart_state = {}
@@ -13,7 +13,8 @@ local copy = step_source.copy
 function chart_state.open(program, config, memory)
     return {
         program = program,
-        chart = true,
+        chart = not program.flat,
+        origin = config.leaves[1], -- of a flat machine, like `state`, where it ends
         config = config,
         config_before = config,
         memory = copy(memory),

@@ -1,6 +1,6 @@
--- needs: chart_compiler, history_entries, lua_source, payloads, programs, pulse, refusals, replies, reserved_events
--- needs: step_compiler, step_plan, step_source, timers, traces, work_budget
--- The fast path of `sb_fire`, `sb_explain` and `sb_complete`: compiled steps by the fields of the instance, its state and the
+-- needs: history_entries, lua_source, payloads, programs, pulse, refusals, replies, reserved_events, step_compiler
+-- needs: step_plan, step_source, timers, traces, work_budget
+-- The fast path of `sb_fire`, `sb_complete` and `sb_tick`: compiled steps by the fields of the instance, its state and the
 -- event. Each is compiled at its first use, or a step of a chart at its third, and kept with its program, so that it goes with
 -- it.
 local compiled_steps = {}
@@ -53,7 +53,7 @@ local function find_shape(program, flat)
         if shapes.count >= MAX_SHAPES or #names > MAX_FIELDS then return nil end
         local fits = step_source.compile(program, key, make_test, names)
         if not fits then return nil end
-        shape = { names = names, positions = {}, compile = {}, explain = {}, rare = {}, rare_count = 0, fits = fits }
+        shape = { names = names, positions = {}, steps = {}, rare = {}, rare_count = 0, fits = fits }
         for i, name in ipairs(names) do shape.positions[name] = i * 2 end
         shapes.of[key], shapes.count = shape, shapes.count + 1
     end
@@ -71,32 +71,27 @@ local function is_rare(shape, state, event)
     return uses[event] < CHARTS_FROM
 end
 
--- Compiles the step of an event, or its explanation. Answers the function, or false.
-local function build(program, shape, state, event, flat, form)
-    local compiler = program.flat and step_compiler or chart_compiler
-    local place = compiler.find_place(program, shape, state)
-    if not place then return false end
-    local is_absent = refusals.is_without_candidates(program, place, event)
-    if form == 'compile' then
-        if is_absent then return refusals.make_step(program, shape, place, event) end
-        return compiler.build(program, shape, place, event, flat)
+-- Compiles the step of an event. Answers the function, or false.
+local function build(program, shape, state, event, flat)
+    local config = step_compiler.find_configuration(program, shape, state)
+    if not config then return false end
+    if refusals.is_without_candidates(program, config, event) then
+        return refusals.make_step(program, shape, config, event)
     end
-    local choose = not is_absent and compiler.build(program, shape, place, event, flat, true)
-    if not choose and not is_absent then return false end
-    return refusals.make_explained_step(program, shape, place, event, choose, compiler.count_selection(program, place, event))
+    return step_compiler.build(program, shape, config, event, flat)
 end
 
-local function compile(program, shape, state, event, flat, form)
+local function compile(program, shape, state, event, flat)
     if not program.flat and is_rare(shape, state, event) then return nil end
     compiled_count = compiled_count + 1
     if compiled_count > MAX_COMPILED then
         compiled_count, epoch = 0, epoch + 1
         return false
     end
-    local name = concat({ form, state, event }, '\t')
-    local step = step_source.compile(program, name, build, program, shape, state, event, flat, form)
-    local steps = shape[form][state] or {}
-    shape[form][state], steps[event] = steps, step
+    local name = state .. '\t' .. event
+    local step = step_source.compile(program, name, build, program, shape, state, event, flat)
+    local steps = shape.steps[state] or {}
+    shape.steps[state], steps[event] = steps, step
     return step
 end
 
@@ -107,8 +102,8 @@ local function find_definition(flat)
 end
 
 -- Finds the compiled step of an event: answers it, the program and the positions of the fields; nil where the interpreter has
--- to look. `is_sent`: by a caller, who may send any name; `form`: 'compile', or 'explain' for its explanation.
-local function find_step(root, flat, event, is_sent, form)
+-- to look. `is_sent`: by a caller, who may send any name.
+local function find_step(root, flat, event, is_sent)
     local program = programs.find(root, flat[7] == '_def' and flat[8] or find_definition(flat))
     if not program then return nil end
     if is_sent and not program.known[event] then
@@ -119,9 +114,9 @@ local function find_step(root, flat, event, is_sent, form)
     local positions = shape and shape.positions
     local state = positions and flat[positions._state or 0]
     if not state then return nil end
-    local steps = shape[form][state]
+    local steps = shape.steps[state]
     local step = steps and steps[event]
-    if step == nil then step = compile(program, shape, state, event, flat, form) end
+    if step == nil then step = compile(program, shape, state, event, flat) end
     if not step then return nil end
     return step, program, positions
 end
@@ -139,7 +134,7 @@ end
 -- has to look; nothing is written then. `flat`: what HGETALL answered for the instance; `short`: with the revision in place
 -- of the instance.
 function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, actor, reason, now, clock, permit, short)
-    local step, program, positions = find_step(root, flat, event, true, 'compile')
+    local step, program, positions = find_step(root, flat, event, true)
     if not step then return nil end
     if expect ~= '' and tonumber(expect) ~= tonumber(flat[positions._version]) then
         return { replies.CONFLICT, flat[positions._version] }
@@ -157,18 +152,6 @@ function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, a
         program
 end
 
--- Explains an event: answers the reply of `sb_explain`, or nil where the interpreter has to.
-function compiled_steps.explain(root, flat, event, payload_text, now)
-    local step, program = find_step(root, flat, event, true, 'explain')
-    if not step then return nil end
-    work_budget.start()
-    local payload = payloads.parse(payload_text)
-    if not payload or payloads.find_misfit(program, event, payload) then return nil end
-    local ok, reply = pcall(step, flat, event, payload, now)
-    work_budget.stop()
-    return ok and reply or nil
-end
-
 -- Takes a step that ends a job.
 local function end_job(step, flat, id, key, payload, job, row, ending)
     local kept = history_entries.add_job(payloads.encode_for_history(payload), row, ending.now, job)
@@ -180,7 +163,7 @@ end
 -- in `completion.end_invoke`. A step that ends a job of a flat machine leaves the state that requested it; whether one of a chart
 -- does after an error, the interpreter finds out.
 function compiled_steps.complete(root, id, key, flat, event, payload, job, row, ending)
-    local step, program = find_step(root, flat, event, false, 'compile')
+    local step, program = find_step(root, flat, event, false)
     if not step or not program.flat and string.sub(event, 1, 5) ~= 'done.' then return nil end
     work_budget.start()
     return finish(try(end_job, step, flat, id, key, payload, job, row, ending))
@@ -197,7 +180,7 @@ function compiled_steps.fire_timer(root, id, key, flat, timer_id, now)
     local timed = { program = program, id = id, revision = tonumber(flat[positions._version]), now = now,
         raw = { _timers = flat[positions._timers] } }
     local timer = timers.take(timed, timer_id)
-    local step = timer and timer[DUE] <= now and timer[STATE] ~= 0 and find_step(root, flat, timer[EVENT], false, 'compile')
+    local step = timer and timer[DUE] <= now and timer[STATE] ~= 0 and find_step(root, flat, timer[EVENT], false)
     local reply = step and finish(try(step, flat, id, key, NO_PAYLOAD, '0', 'timer', '', now, pulse.read_clock(), nil, true,
         nil, nil, timed))
     work_budget.stop()

@@ -92,9 +92,9 @@ write_tree = function(writer, node, verdict)
 end
 
 -- Writes and loads the function that answers the reasons of one false guard; nil where the interpreter has to say them.
-local function compile_reasons(program, shape, place, transition)
+local function compile_reasons(program, shape, config, transition)
     local writer = step_source.open(program, shape)
-    writer.state, writer.active, writer.leaves = place.state, place.config and place.config.active, 0
+    writer.active, writer.leaves = config.active, 0
     local ok, why = pcall(write_tree, writer, transition.tree, 'false')
     if ok then
         line(writer, 'if found == "" then')
@@ -108,118 +108,74 @@ local function compile_reasons(program, shape, place, transition)
     return lua_source.load(HEADER .. concat(writer.lines, '\n') .. '\nreturn found\nend', step_source.names, NAMES)
 end
 
--- Makes the candidates of an event, as JSON by result up to their reasons; false where one is left to the interpreter.
-local function compile_candidates(program, shape, place, event)
+-- Makes the candidates of an event, whose guards are all false: each as JSON up to its reasons, and the function that answers
+-- these; false where one is left to the interpreter.
+local function compile_candidates(program, shape, config, event)
     local found = {}
-    for i, transition in ipairs(guard_explanation.list_transitions(program, place.state, place.config, event)) do
-        local reasons = transition.tree and compile_reasons(program, shape, place, transition)
-        if transition.tree and not reasons then return false end
-        found[i] = { reasons = reasons }
-        for _, verdict in ipairs({ 'guard', 'taken', 'not reached' }) do
-            found[i][verdict] = guard_explanation.begin_candidate(program, event, transition, verdict) .. '['
-        end
+    for i, transition in ipairs(guard_explanation.list_transitions(program, config, event)) do
+        local reasons = compile_reasons(program, shape, config, transition)
+        if not reasons then return false end
+        found[i] = { begin = guard_explanation.begin_candidate(program, event, transition, 'guard') .. '[', reasons = reasons }
     end
     return found
 end
 
-local function join_candidates(candidates, f, payload, now, taken)
+local function join_candidates(candidates, f, payload, now)
     local listed = {}
-    for i = 1, #candidates do
-        local candidate = candidates[i]
-        if i < taken then
-            listed[i] = candidate.guard .. sub(candidate.reasons(f, payload, now), ARRAY_MARK) .. ']}'
-        else
-            listed[i] = (i == taken and candidate.taken or candidate['not reached']) .. ']}'
-        end
+    for i, candidate in ipairs(candidates) do
+        listed[i] = candidate.begin .. sub(candidate.reasons(f, payload, now), ARRAY_MARK) .. ']}'
     end
     return concat(listed, ',')
 end
 
--- Makes the function that explains an event as JSON; it answers nil where the interpreter has to. `place`: where the instance
--- stands, {state} of a flat program or {config}. The function takes the number of the transition that is taken, after which
--- `outcome` holds as JSON; nil where all guards are false.
-function refusals.make_explanation(program, shape, place, event)
-    local candidates, head, refused
+-- Makes the function that answers the refusal of an event whose guards are all false; nil where the interpreter has to.
+function refusals.make(program, shape, config, event)
+    local candidates, head, verdict
     local revision = shape.positions._version
     local function prepare()
-        local name = concat({ 'refuse', place.state or place.config.text, event }, '\t')
-        candidates = step_source.compile(program, name, compile_candidates, program, shape, place, event)
-        head = replies.begin_explanation(event, program, place.config, place.state)
-        refused = replies.judge(false, 'guards', nil, 0)
+        local name = concat({ 'refuse', config.text, event }, '\t')
+        candidates = step_source.compile(program, name, compile_candidates, program, shape, config, event)
+        head = replies.begin_explanation(event, config)
+        verdict = replies.judge(false, 'guards', nil, 0)
     end
-    return function(f, payload, now, work, taken, outcome)
+    return function(f, payload, now)
         if candidates == nil then prepare() end
         if not candidates then return nil end
         work_budget.start_explanation()
-        local listed = join_candidates(candidates, f, payload, now, taken or #candidates + 1)
+        local listed = join_candidates(candidates, f, payload, now)
         if work_budget.count_spent() > MAX_WORK then return nil end
-        local verdict = not taken and work == 0 and refused or replies.judge(taken, not taken and 'guards', nil, work)
-        return head .. json.number(tonumber(f[revision])) .. verdict .. listed
-            .. replies.end_explanation(program, 0, outcome or 'null')
+        return { replies.REFUSED, head .. json.number(tonumber(f[revision])) .. verdict .. listed
+            .. replies.end_explanation(program, 0, 'null') }
     end
 end
 
--- Makes the function that answers the refusal of an event whose guards are all false.
-function refusals.make(program, shape, place, event)
-    local explain = refusals.make_explanation(program, shape, place, event)
-    return function(f, payload, now)
-        local text = explain(f, payload, now, 0)
-        return text and { replies.REFUSED, text }
-    end
+local function is_final(program, config)
+    return program.flat and program.states[config.leaves[1]].final
 end
 
 -- Tells whether an event finds no transition, or a final state. Of the engine's own events it does not.
-function refusals.is_without_candidates(program, place, event)
+function refusals.is_without_candidates(program, config, event)
     if event == step_source.UNKNOWN then return true end
     if not program.known[event] then return false end
-    return place.state and program.states[place.state].final
-        or not guard_explanation.list_transitions(program, place.state, place.config, event)[1]
+    return is_final(program, config) or not guard_explanation.list_transitions(program, config, event)[1]
 end
 
--- Makes the explanation of such an event. That of `UNKNOWN` is for all events that the definition does not know.
-local function make_explanation_of_absence(program, shape, place, event)
+-- Makes the step of such an event: it takes what a step takes. That of `UNKNOWN` is for all events that the definition does not
+-- know, and takes the event in place of the id.
+function refusals.make_step(program, shape, config, event)
     local revision, is_unknown = shape.positions._version, event == step_source.UNKNOWN
-    local is_final = place.state and program.states[place.state].final
+    local has_ended = is_final(program, config)
     local absent -- the latest name that has no transition here, for callers that repeat it
-    return function(f, name, work)
-        if is_unknown and name ~= absent and not is_final then
-            if guard_explanation.list_transitions(program, place.state, place.config, name)[1] then return nil end
-            absent = name
-        end
-        local why = is_final and 'final' or replies.explain_absence(program, name)
-        return replies.begin_explanation(name, program, place.config, place.state) .. json.number(tonumber(f[revision]))
-            .. replies.judge(false, why, nil, work) .. replies.end_explanation(program, 0, 'null')
-    end
-end
-
--- Makes the step of such an event: it takes what a step takes. That of `UNKNOWN` takes the event in place of the id.
-function refusals.make_step(program, shape, place, event)
-    local explain = make_explanation_of_absence(program, shape, place, event)
     return function(f, name, _, _, _, _, _, _, _, _, _, ending, _, timed)
         if ending or timed then return nil end
-        local text = explain(f, event == step_source.UNKNOWN and name or event, 0)
-        return text and { replies.REFUSED, text }
-    end
-end
-
--- Makes the function that explains an event: (values of HGETALL, event, payload, now) -> {OK, explanation}; nil where the
--- interpreter has to. `choose`: a step without writes, which answers the number of the transition that would be taken, 0 for
--- none, what holds after it, and the units of work spent; `selection`: units of work to select, where it does not count them.
-function refusals.make_explained_step(program, shape, place, event, choose, selection)
-    if not choose then
-        local explain = make_explanation_of_absence(program, shape, place, event)
-        return function(f, name)
-            local text = explain(f, name, work_budget.count_spent() + selection)
-            return text and { replies.OK, text }
+        if not is_unknown then name = event end
+        if is_unknown and name ~= absent and not has_ended then
+            if guard_explanation.list_transitions(program, config, name)[1] then return nil end
+            absent = name
         end
-    end
-    local explain = refusals.make_explanation(program, shape, place, event)
-    return function(f, _, payload, now)
-        local taken, outcome, work = choose(f, '', '', payload, '0', '', '', now)
-        if not taken then return nil end
-        work = work or work_budget.count_spent() + selection
-        local text = explain(f, payload, now, work, taken > 0 and taken or nil, outcome)
-        return text and { replies.OK, text }
+        local why = has_ended and 'final' or replies.explain_absence(program, name)
+        return { replies.REFUSED, replies.begin_explanation(name, config) .. json.number(tonumber(f[revision]))
+            .. replies.judge(false, why, nil, 0) .. replies.end_explanation(program, 0, 'null') }
     end
 end
 

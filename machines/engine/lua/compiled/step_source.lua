@@ -59,7 +59,7 @@ step_source.give_up = give_up
 -- Makes a writer of what an event does to instances whose hash has the fields of `shape`: {names, positions}. `positions`: name
 -- of a hash field -> where its value stands among the values read. `steps`: what is known of the steps that it writes.
 function step_source.open(program, shape, event)
-    return { program = program, shape = shape, positions = shape.positions, event = event, state = nil, steps = {}, lines = {},
+    return { program = program, shape = shape, positions = shape.positions, event = event, active = nil, steps = {}, lines = {},
         size = 0, parts = 0, temporaries = 0, known = {}, payload = {} }
 end
 
@@ -195,10 +195,8 @@ forms.get = function(node, writer)
 end
 
 forms['in'] = function(node, writer)
-    local index = writer.program.index[node[2]]
-    if writer.active then return { tostring(writer.active[index] == true), 'boolean' } end
-    if not writer.state then give_up(writer) end
-    return { tostring(index == writer.state), 'boolean' }
+    if not writer.active then give_up(writer) end
+    return { tostring(writer.active[writer.program.index[node[2]]] == true), 'boolean' }
 end
 
 forms['not'] = function(node, writer)

@@ -1,4 +1,4 @@
--- needs: data_indexes, history_entries, json, lua_source, shared_lists, step_jobs, step_plan, step_source, timers, work_budget
+-- needs: data_indexes, history_entries, json, lua_source, step_jobs, step_plan, step_source, timers
 -- Writes the source of a compiled step from its last action to its answer: what changes, the answer, and the writes of
 -- `step_plan` as the plan prints them. `step`: what is known of the step since it is compiled. It has the fields of an
 -- interpreted step's context that the plan reads, and
@@ -38,7 +38,6 @@ end
 local NAMES = {
     { 'leave_jobs', leave_jobs }, { 'change_index', data_indexes.change },
     { 'change_actor', data_indexes.change_actor }, { 'change_arrivals', change_arrivals }, { 'encode_timers', timers.encode },
-    { 'count_spent', work_budget.count_spent },
 }
 local HEADER = 'return function(f, id, key, payload, kept, actor, reason, now, clock, before, short, ending, batch, timed)\n'
     .. 'local stored = (ending or timed) and "" or actor\n' -- jobs and timers are no actors of an instance
@@ -122,14 +121,10 @@ local function write_changes(writer, changes)
     if removed ~= '' then line(writer, 'changes = changes .. ' .. quote(removed)) end
 end
 
-local function name_state(writer, step)
-    return step.chart and step.config.text or writer.program.states[step.state].name
-end
-
 -- The parts of the answer that are not data: how each is written after the step, false for one that is written last.
 local function list_bookkeeping(writer, step)
     local found = { _version = { '"', { 'revision' }, '"' }, _def = { json.quote(writer.program.def) },
-        _state = { json.quote(name_state(writer, step)) } }
+        _state = { json.quote(step.config.text) } }
     if step.moved then
         found._entered = { '"', { 'stamp' }, '"' }
         if writer.program.arrivals then found._came = false end
@@ -234,7 +229,7 @@ end
 local function write_instance(writer, step)
     local set, gone = { 'key', '"_version"', 'revision' }, {}
     if step.moved then
-        add(set, '"_state"', quote(name_state(writer, step)), '"_entered"', 'stamp')
+        add(set, '"_state"', quote(step.config.text), '"_entered"', 'stamp')
         if writer.program.arrivals then add(set, '"_came"', 'came') end
     end
     for name, text in pairs(step.records) do add(set, quote(name), quote(text)) end
@@ -310,8 +305,7 @@ function step_writes.write_end(writer, step)
     local answer, last = write_answer(writer, step), list_last(writer, step)
     if not last[1] then add(answer, '}') end
     line(writer, 'local text = short and revision or ' .. write_joined(answer))
-    local begin, rest = history_entries.describe(program, step.edges, writer.event,
-        step.chart and step.config.leaves or { step.state })
+    local begin, rest = history_entries.describe(program, step.edges, writer.event, step.config.leaves)
     local given = { indexes = write_indexes(writer, step), instance = write_instance(writer, step),
         entry_begin = quote(begin), entry_rest = quote(rest), event = quote(writer.event) }
     for _, text in ipairs(step_plan.print(facts, given)) do line(writer, text) end
@@ -336,13 +330,5 @@ function step_writes.is_plain(program, shape)
     return positions._version and positions._entered and positions._created and not program.has_incomplete_index
         and program.share >= MIN_SHARE
 end
-
--- Makes what is known of a step before it is compiled.
-function step_writes.open(program)
-    return { program = program, changes = { of = {} }, records = {}, started = shared_lists.NONE, effects = shared_lists.NONE,
-        edges = {}, moved = false, timed = false, armed = false }
-end
-
-step_writes.add = add
 
 return step_writes

@@ -144,7 +144,6 @@ local function outline_state(spec, index, root)
     return {
         index = index,
         name = spec.name,
-        quoted = ',' .. json.quote(spec.name),
         final = spec.final,
         index_key = keys.state(root, spec.name),
         kind = spec.kind,

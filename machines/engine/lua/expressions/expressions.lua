@@ -47,7 +47,6 @@ forms.now = function() return function(ctx) return (ctx.now - ctx.now % 1000) / 
 
 -- Joins the active leaves; empty before the first is entered.
 local function join_states(ctx)
-    if not ctx.chart then return ctx.program.states[ctx.state].name end
     return ctx.config and table.concat(ctx.config.names, ', ') or ''
 end
 
@@ -239,23 +238,17 @@ compile = function(node, program)
     return form(node, program)
 end
 
--- Compiles a whole expression. Each part is evaluated once at most, so a large expression is charged as a whole. Also answers
--- these units of work.
+-- Compiles a whole expression. Each part is evaluated once at most, so a large expression is charged as a whole.
 function expressions.compile(node, program)
     part_count = 0
     local evaluate = compile(node, program)
     work_budget.charge(part_count * COMPILED)
-    if part_count <= UNCHARGED then return evaluate, 0 end
+    if part_count <= UNCHARGED then return evaluate end
     local work = part_count * NODE
     return function(ctx)
         work_budget.charge(work)
         return evaluate(ctx)
-    end, work
-end
-
--- Answers the units of work that evaluating a whole expression takes beside what its parts charge.
-function expressions.count_work(node, program)
-    return node and select(2, expressions.compile(node, program)) or 0
+    end
 end
 
 return expressions

@@ -173,8 +173,7 @@ local function explain_flat(ctx, event, listed)
 end
 
 -- Lists the same transitions, each once and in the same order.
-function guard_explanation.list_transitions(program, state, config, event)
-    if not config then return program.states[state].listening(event) end
+function guard_explanation.list_transitions(program, config, event)
     local seen, found = {}, {}
     for _, list in ipairs(configurations.list_candidates(program, config, event)) do
         for _, transition in ipairs(list) do
@@ -187,7 +186,7 @@ end
 -- Explains as JSON every transition that the active states have for the event, innermost first, then in document order, and
 -- answers how many there are. Beyond the work limit some are listed without an explanation, and the rest not at all.
 function guard_explanation.explain_candidates(ctx, event)
-    local all = guard_explanation.list_transitions(ctx.program, ctx.state, ctx.chart and ctx.config, event)
+    local all = guard_explanation.list_transitions(ctx.program, ctx.config, event)
     local listed = {}
     local ok, caught = pcall(ctx.chart and explain_in_chart or explain_flat, ctx, event, listed)
     if ok then return listed, #all end

@@ -58,7 +58,7 @@ local function collect_hash(ctx, revision, stamp)
     args[1], args[2] = '_version', revision
     raw._version = revision
     if ctx.moved then
-        raw._state, raw._entered = ctx.chart and ctx.config.text or ctx.program.states[ctx.state].name, stamp
+        raw._state, raw._entered = ctx.config.text, stamp
         args[3], args[4], args[5], args[6] = '_state', raw._state, '_entered', stamp
         count = 6
     end
@@ -114,7 +114,7 @@ end
 
 local function describe_entry(ctx, event)
     if ctx.program.history == 0 then return end
-    return history_entries.describe(ctx.program, ctx.edges, event, ctx.chart and ctx.config.leaves or { ctx.state })
+    return history_entries.describe(ctx.program, ctx.edges, event, ctx.config.leaves)
 end
 
 local carry_out = step_plan.make({

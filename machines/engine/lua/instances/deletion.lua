@@ -6,7 +6,7 @@ local call = redis.call
 
 local function unindex(ctx)
     local states, root = ctx.program.states, ctx.program.root
-    for _, leaf in ipairs(ctx.chart and ctx.config_before.leaves or { ctx.state }) do
+    for _, leaf in ipairs(ctx.config_before.leaves) do
         redis.pcall('ZREM', states[leaf].index_key, ctx.id)
     end
     data_indexes.remove_instance(ctx)

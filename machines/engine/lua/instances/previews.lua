@@ -1,4 +1,4 @@
--- needs: instances, json, keys, replies, sends, step_jobs, timers, work_budget
+-- needs: chart, instances, json, keys, replies, sends, step_jobs, timers, work_budget
 -- Previews a repair from the context it made of the instance; writes nothing.
 local previews = {}
 
@@ -92,21 +92,15 @@ function previews.list_differing_children(children, other)
     return found
 end
 
-local function names(ctx, config, state)
-    if not ctx.chart then return json.list({ ctx.program.states[state].name }) end
-    return json.list({ unpack(config.names) })
-end
-
 local function describe(ctx, is_deleted)
     local before = instances.read(ctx.program.root, ctx.id)
     local old_timers = before._timers and cjson.decode(before._timers) or {}
     local old_children = before._children and cjson.decode(before._children) or {}
     local timers_now = ctx.chart and timers.read_list(ctx) or {}
     local children_now = ctx.chart and sends.read_children(ctx) or {}
-    local ended = ctx.has_ended or not ctx.chart and ctx.program.states[ctx.state].final
     return {
-        before = names(ctx, ctx.config_before, ctx.origin),
-        configuration = names(ctx, ctx.config, ctx.state),
+        before = json.list({ unpack(ctx.config_before.names) }),
+        configuration = json.list({ unpack(ctx.config.names) }),
         moved = ctx.moved,
         changes = list_changes(ctx, before),
         withdrawn = list_withdrawn(ctx, is_deleted),
@@ -117,7 +111,7 @@ local function describe(ctx, is_deleted)
         started = previews.list_differing_children(children_now, old_children),
         messages = ctx.messages and #ctx.messages or 0,
         transitions = replies.join_transitions(ctx),
-        done = (ended or ctx.raw._done ~= nil) and true or false,
+        done = ctx.has_ended == true or chart.is_finished(ctx),
         renewed = ctx.renewed or '',
         held = ctx.held or 0,
         version = ctx.revision,

@@ -1,4 +1,4 @@
--- needs: data_indexes, deletion, failures, instances, jobs, keys, programs, version_counters
+-- needs: chart, data_indexes, deletion, failures, instances, jobs, keys, programs, version_counters
 -- Removes finished instances, many in one call. Those of a flat machine are read by the few fields that matter, and share
 -- their ZREM and DEL; all others are deleted one by one.
 local retirement = {}
@@ -80,7 +80,7 @@ end
 local function remove_any(batch, id, revision, created)
     local ok, ctx = pcall(instances.open, batch.root, id, 0)
     if not ok or not ctx or not matches(ctx.raw, revision, created) then return nil end
-    if not ctx.raw._done and (ctx.chart or not ctx.program.states[ctx.state].final) then return nil end
+    if not chart.is_finished(ctx) then return nil end
     return pcall(deletion.remove, ctx, false) and ctx or nil
 end
 

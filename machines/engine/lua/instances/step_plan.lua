@@ -61,8 +61,7 @@ end
 
 -- Quotes the states where a step ends, for the log of steps.
 local function quote_place(step)
-    if step.chart then return sub(chart_writes.quote_configuration(step.config), 2) end
-    return sub(step.program.states[step.state].quoted, 2)
+    return sub(chart_writes.quote_configuration(step.config), 2)
 end
 
 function step_plan.log_effects(step, id, revision)

@@ -217,11 +217,6 @@ compile = function(list, program)
     end
 end
 
--- Answers the units of work that a block of actions takes beside its expressions.
-function actions.count_work(list)
-    return list and #list > 1 and #list * ACTION or 0
-end
-
 function actions.compile(list, program)
     program.in_action = true
     local compiled = compile(list, program)

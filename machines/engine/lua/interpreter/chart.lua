@@ -48,6 +48,11 @@ function chart.context(program, id, raw, now)
     }
 end
 
+-- Tells whether an instance has ended. That of a flat machine has no mark of it.
+function chart.is_finished(ctx)
+    return ctx.raw._done ~= nil or not ctx.chart and ctx.program.states[ctx.state].final == true
+end
+
 -- Throws an error that no block catches: the step as a whole exceeds a limit.
 local function throw_final(message)
     error({ sb = message, hard = true })
@@ -94,13 +99,6 @@ local function evaluate_guard(ctx, transition)
     work_budget.rethrow_exceeded(value)
     if ctx.program.raises then sends.raise_platform(ctx, 'error.execution', values.describe_error(value)) end
     return false
-end
-
--- Answers the units of work that it takes to find that none of the transitions in some lists is enabled.
-function chart.count_selection(lists)
-    local units = EVENT
-    for _, list in ipairs(lists) do units = units + #list * GUARD end
-    return units
 end
 
 -- Finds the first enabled transition. The guard of a transition that several leaves inherit is evaluated once.

@@ -18,14 +18,17 @@ function core.context(program, id, raw, now)
     work_budget.start()
     -- A flat machine has no timers of its own, but an instance that moved there may have a delayed event.
     if not program.flat or raw._parent or raw._timers then return chart.context(program, id, raw, now) end
-    local state = program.index[raw._state]
-    if not state and raw._state then return nil end
+    local config = raw._state and configurations.parse(program, raw._state)
+    if raw._state and not config then return nil end
+    local state = config and config.leaves[1]
     return {
         program = program,
         id = id,
         raw = raw,
         now = now,
         key = nil, -- key of the instance's hash; the module that reads it sets this
+        config = config,
+        config_before = config,
         state = state,
         origin = state,
         revision = tonumber(raw._version),
@@ -38,11 +41,6 @@ function core.context(program, id, raw, now)
         batch = nil, -- the batch of a call that may take several steps
         ending = nil, -- the job whose end this step is
     }
-end
-
--- Answers the units of work that selecting among some transitions takes.
-function core.count_selection(transitions)
-    return #transitions > UNCHARGED and #transitions * GUARD or 0
 end
 
 -- Finds the first enabled transition. A guard that throws counts as false; the explanation says why (SCXML 5.9.1).
@@ -74,8 +72,12 @@ local function find_enabled_unprotected(ctx, transitions)
     end
 end
 
+local function place(ctx, state)
+    ctx.state, ctx.config, ctx.moved = state, configurations.parse(ctx.program, ctx.program.states[state].name), true
+end
+
 local function enter_state(ctx, target)
-    ctx.state, ctx.moved = target, true
+    place(ctx, target)
     local entry = ctx.program.states[target].entry
     if entry then entry(ctx) end
 end
@@ -136,8 +138,7 @@ end
 
 -- Tells whether an active state has a transition for the event.
 function core.has_transition(ctx, event)
-    if ctx.chart then return configurations.list_candidates(ctx.program, ctx.config, event)[1] ~= nil end
-    return ctx.program.states[ctx.state].listening(event)[1] ~= nil
+    return configurations.list_candidates(ctx.program, ctx.config, event)[1] ~= nil
 end
 
 -- Takes one macrostep. Answers true when a transition was taken, false when none was enabled; nil and why when one failed.
@@ -174,7 +175,7 @@ end
 -- A repair: sets the state without running actions. Its invokes follow as after any step.
 function core.enter_state(ctx, targets)
     if ctx.chart then return chart.enter_states(ctx, targets) end
-    ctx.state, ctx.moved = targets[1], true
+    place(ctx, targets[1])
 end
 
 return core

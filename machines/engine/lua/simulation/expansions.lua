@@ -1,4 +1,4 @@
--- needs: expressions, json, simulations, values, work_budget
+-- needs: chart, configurations, expressions, json, simulations, values, work_budget
 -- Expands snapshots of simulated instances: what each input of an alphabet would lead to. A checker walks over all that a
 -- machine can do with it.
 local expansions = {}
@@ -42,7 +42,7 @@ local function list_inputs(run, ctx, script)
     local found = {}
     if run.raw._done then return found end
     for number, input in ipairs(script.alphabet or NONE) do
-        if simulations.list_candidates(ctx, input.event)[1] then
+        if configurations.list_candidates(ctx.program, ctx.config, input.event)[1] then
             local payload, has_changed = resolve(input.payload, ctx)
             insert(found, has_changed and { { event = input.event, payload = payload } } or { input, number })
         end
@@ -79,12 +79,11 @@ end
 local function describe(run, properties)
     local ctx = simulations.open_context(run)
     local active = json.list()
-    for index in pairs(ctx.chart and ctx.config.active or { [ctx.state] = true }) do
+    for index in pairs(ctx.config.active) do
         insert(active, ctx.program.states[index].name)
     end
-    local final = not ctx.chart and ctx.program.states[ctx.state].final == true
     work_budget.stop()
-    return { snapshot = simulations.save(run), active = active, done = run.raw._done ~= nil or final,
+    return { snapshot = simulations.save(run), active = active, done = chart.is_finished(ctx),
         holds = judge(run, properties) }
 end
 

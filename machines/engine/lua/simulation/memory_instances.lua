@@ -21,7 +21,7 @@ function memory_instances.settle(ctx, revision)
     local raw = ctx.raw
     raw._version = json.number(revision)
     if ctx.moved then
-        raw._state = ctx.chart and ctx.config.text or ctx.program.states[ctx.state].name
+        raw._state = ctx.config.text
         raw._entered = json.number(ctx.now)
     end
     if ctx.timers_changed then raw._timers = timers.encode(ctx) end

@@ -1,4 +1,4 @@
--- needs: arguments, configurations, core, json, memory_instances, payloads, permits, previews, repairs, replies
+-- needs: arguments, chart, configurations, core, json, memory_instances, payloads, permits, previews, repairs, replies
 -- needs: reserved_events, sends, steps, timers, values, work_budget
 -- Simulates one instance: it takes a list of inputs in memory, and each leads to a record of what happened. Jobs, messages
 -- and log entries are recorded and go nowhere.
@@ -42,7 +42,6 @@ end
 -- Records
 
 local function list_leaves(ctx)
-    if not ctx.chart then return json.list({ ctx.program.states[ctx.state].name }) end
     return json.list({ unpack(ctx.config and ctx.config.names or NONE) })
 end
 
@@ -64,18 +63,11 @@ local function reads_event(tree)
     return false
 end
 
--- Lists for each active leaf the transitions that listen for an event.
-function simulations.list_candidates(ctx, event)
-    if ctx.chart then return configurations.list_candidates(ctx.program, ctx.config, event) end
-    local list = ctx.program.states[ctx.state].listening(event)
-    return list[1] and { list } or NONE
-end
-
 -- Judges an event without a payload: 'taken', 'guard', or 'payload' where a guard asks for the payload; nil where no
 -- transition listens.
 local function judge_event(ctx, event)
     local verdict
-    for _, list in ipairs(simulations.list_candidates(ctx, event)) do
+    for _, list in ipairs(configurations.list_candidates(ctx.program, ctx.config, event)) do
         for _, transition in ipairs(list) do
             local ok, value = true, true
             if transition.guard then ok, value = pcall(transition.guard, ctx) end
@@ -94,8 +86,7 @@ end
 -- Lists the events for which a transition listens, and whether they would be taken.
 local function list_next(run)
     local found, ctx = json.list(), open_context(run)
-    local final = not ctx.chart and ctx.program.states[ctx.state].final
-    if run.raw._done or final then
+    if chart.is_finished(ctx) then
         work_budget.stop()
         return found
     end
@@ -183,7 +174,7 @@ local function encode(run, record, explanation)
         record.configuration, record.version = list_leaves(ctx), ctx.revision
         record.timers, record.jobs = list_timers(ctx, raw._timers), run.jobs
         record.children = previews.list_differing_children(decode_list(raw._children), NONE)
-        record.done = raw._done ~= nil or not ctx.chart and ctx.program.states[ctx.state].final == true
+        record.done = chart.is_finished(ctx)
         record.next = list_next(run)
     end
     local data = ctx and replies.encode_data(ctx) or '{}'
@@ -204,7 +195,7 @@ end
 local function list_failing(run, event, payload)
     local ctx, found = open_context(run), nil
     ctx.payload, ctx.event = payload, { event, payload, EXTERNAL }
-    for _, list in ipairs(simulations.list_candidates(ctx, event)) do
+    for _, list in ipairs(configurations.list_candidates(ctx.program, ctx.config, event)) do
         for _, transition in ipairs(list) do
             local ok, why = true, nil
             if transition.guard then ok, why = pcall(transition.guard, ctx) end

@@ -45,12 +45,7 @@ end
 
 -- Lists the names of the active leaves.
 function recorded_steps.list_leaves(ctx)
-    if not ctx.chart then return { ctx.program.states[ctx.state].name } end
     return ctx.config and { unpack(ctx.config.names) } or {}
-end
-
-local function list_active(ctx)
-    return ctx.chart and ctx.config.all or { ctx.state }
 end
 
 -- Tells whether one of two states is the other, or lies in it.
@@ -82,7 +77,7 @@ end
 -- counterpart of another leaf is. A recorded leaf without a counterpart is left out unless it is the only one.
 function recorded_steps.corresponds(ctx, rules, names)
     if rules.same then return table.concat(recorded_steps.list_leaves(ctx), '\n') == table.concat(names, '\n') end
-    local all, is_active = list_active(ctx), {}
+    local all, is_active = ctx.config.all, {}
     for _, index in ipairs(all) do is_active[index] = true end
     local wanted = collect_wanted(ctx, rules, names, is_active)
     if not wanted then return false end

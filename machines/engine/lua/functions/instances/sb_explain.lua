@@ -1,4 +1,4 @@
--- needs: arguments, compiled_steps, instances, keys, payloads, replies, reserved_events, steps
+-- needs: arguments, instances, payloads, replies, reserved_events, steps
 -- sb_explain: explains what sb_fire would do with an event, and why; the same code without the commit.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -11,11 +11,7 @@ return function(KEYS, ARGV)
     local id, event, payload_text, now = ARGV[1], ARGV[2], ARGV[3] or '', ARGV[4] or ''
     arguments.refuse(arguments.check_event(event) or reserved_events.is_reserved(event) and reserved_events.describe(event))
     local root, at = KEYS[1], (arguments.need_now(now))
-    local key = keys.instance(root, id)
-    local flat = redis.call('HGETALL', key)
-    local reply = compiled_steps.explain(root, flat, event, payload_text, at)
-    if reply then return reply end
-    local ctx, missing = instances.open_read(root, id, key, flat, at)
+    local ctx, missing = instances.open(root, id, at)
     if not ctx then return missing end
     if ctx.raw._suspended then return { replies.SUSPENDED, ctx.raw._suspended } end
     local payload, why = payloads.parse(payload_text)

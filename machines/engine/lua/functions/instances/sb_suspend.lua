@@ -1,4 +1,4 @@
--- needs: arguments, keys, live_figures, previews, repairs, replies, timers
+-- needs: arguments, chart, keys, live_figures, previews, repairs, replies, timers
 -- sb_suspend: suspends an instance: until it is resumed no event reaches it and no timer fires. Messages wait in order.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
@@ -11,8 +11,7 @@ return function(KEYS, ARGV)
     local root, call = KEYS[1], repairs.parse_hold(ARGV, 6)
     local ctx, dry = repairs.open(root, call), call.dry ~= ''
     if ctx.raw._suspended then return dry and previews.build_reply(ctx) or replies.build_instance(ctx) end
-    local is_final = ctx.raw._done or not ctx.chart and ctx.program.states[ctx.state].final
-    arguments.need(not is_final, 'the instance is final: there is nothing to suspend')
+    arguments.need(not chart.is_finished(ctx), 'the instance is final: there is nothing to suspend')
     if dry then return previews.build_reply(ctx) end
     ctx.raw._suspended = string.format('%.0f', ctx.now)
     ctx.changed_meta = ctx.changed_meta or {}

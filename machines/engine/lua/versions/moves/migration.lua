@@ -111,10 +111,6 @@ local function make_context(plan, ctx, place, now)
     return after
 end
 
-local function is_finished(ctx)
-    return ctx.raw._done ~= nil or not ctx.chart and ctx.program.states[ctx.state].final and true or false
-end
-
 -- Ends an instance that the plan puts into a final state, as a step would.
 local function finish(after, final)
     if after.raw._parent or not after.program.flat or after.raw._timers or after.raw._children then
@@ -160,7 +156,7 @@ local function evaluate_move(plan, source, ctx, place, now)
     for name, value in pairs(ctx.raw) do stored[name] = value end
     result.stored = stored
     if plan.actions.exit then
-        ctx.leaving = migration_places.list_active(ctx)
+        ctx.leaving = ctx.config.all
         run_exit_actions(ctx, place)
     end
     local after = make_context(plan, ctx, place, now)
@@ -170,7 +166,7 @@ local function evaluate_move(plan, source, ctx, place, now)
     fields.check_size(after)
     if plan.actions.exit then take_over(ctx, after) end
     migration_places.map_histories(source, plan.target, ctx.raw, after.raw, result)
-    local was_finished, final = is_finished(ctx), chart.find_final(after, { config = place.config, entering = {} })
+    local was_finished, final = chart.is_finished(ctx), chart.find_final(after, { config = place.config, entering = {} })
     if was_finished and not final then
         local names = table.concat(place.config.names, ', ')
         return refuse(ctx, 'SB615', 'it has finished, and ' .. names .. ' is not final in version ' .. plan.target.version)
@@ -200,7 +196,7 @@ local function leave(plan, ctx, place)
         return { outcome = 'kept', code = place.code, reason = place.reason, before = ctx }
     end
     if plan.spec.unmapped == 'suspend' then
-        if ctx.raw._suspended or is_finished(ctx) then
+        if ctx.raw._suspended or chart.is_finished(ctx) then
             local what = ctx.raw._suspended and 'it is suspended already' or 'it has finished'
             return { outcome = 'kept', code = place.code, reason = place.reason .. '; ' .. what, before = ctx }
         end

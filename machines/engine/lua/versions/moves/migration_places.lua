@@ -97,14 +97,9 @@ function migration_places.find(source, target, text)
     return place
 end
 
--- Lists the active states of an instance, outer ones first.
-function migration_places.list_active(ctx)
-    return ctx.chart and ctx.config.all or { ctx.state }
-end
-
 function migration_places.name_active(ctx)
     local names = {}
-    for _, index in ipairs(migration_places.list_active(ctx)) do names[ctx.program.states[index].name] = true end
+    for _, index in ipairs(ctx.config.all) do names[ctx.program.states[index].name] = true end
     return names
 end
 

@@ -19,7 +19,7 @@ end
 -- Lists the events of the timed transitions of the active states of the old version.
 local function list_timed(ctx)
     local found = {}
-    for _, index in ipairs(ctx.chart and ctx.config.all or { ctx.state }) do
+    for _, index in ipairs(ctx.config.all) do
         for _, transition in ipairs(ctx.program.states[index].timed or {}) do found[transition.events[1]] = true end
     end
     return found
@@ -160,7 +160,7 @@ end
 -- dead or on its way.
 local function start_invokes(result, wanted, hosts)
     local before, after, spec = result.before, result.after, result.source.spec
-    local had = list_invokes(before.program, before.chart and before.config.all or { before.state })
+    local had = list_invokes(before.program, before.config.all)
     local asked = {}
     for old in pairs(had) do
         local new = spec.invokes and spec.invokes[old]
