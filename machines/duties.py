@@ -4,15 +4,13 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from functools import partial
 from types import MappingProxyType
 
 from machines.alarms import recording, routes, sending
 from machines.approvals import actions as approvals
 from machines.audit import entries
-from machines.catalog import accepted_senders, publishing
+from machines.catalog import publishing
 from machines.conf.database import DatabaseRetry
-from machines.connections import get_engine
 from machines.engine import Engine, Rollout
 from machines.insight.ingestion import InsightDuty
 from machines.insight.statistics import writing
@@ -38,7 +36,6 @@ log = logging.getLogger(__name__)
 
 DUTIES: Mapping[str, str] = MappingProxyType(
     {
-        "acceptance": "grants existing senders to machines without accepted senders",
         "alarms": "records which alarms are raised and cleared, lets snoozes expire, and sends alarms by their routes",
         "approvals": "expires approval requests",
         "audit stream": "sends new audit entries to the receivers of SIGNALBOX_AUDIT_STREAM",
@@ -84,9 +81,6 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
     """Return those of which each is one worker's at a time; DUTIES has their names."""
     return {
         **make_engine_duties(engine, options),
-        "acceptance": DatabaseDuty(
-            partial(_grant_senders, {}), pause=300.0, message="who sends to whom cannot be granted: %s"
-        ),
         "alarms": DatabaseDuty(_care_for_alarms, pause=10.0, message="alarms cannot be recorded: %s"),
         "approvals": DatabaseDuty(approvals.expire, pause=30.0, message="requests cannot be closed: %s"),
         "audit stream": AuditStream(),
@@ -128,15 +122,6 @@ def report_stopped(rollout: Rollout) -> None:
     detail = {"version": rollout.version, "base": rollout.base, "figures": rollout.figures}
     who = {"machine": rollout.machine, "target": f"v{rollout.version}", "reason": rollout.reason}
     entries.record(ACTOR, "rollout.stop", **who, detail=detail, source="worker guard")
-
-
-def _grant_senders(known: dict[str, str]) -> None:
-    """Grant senders where versions were published since ``known``, machine -> current version, was filled; fill it."""
-    current = get_engine().recent_versions()
-    if current != known:
-        accepted_senders.grant_used()
-        known.clear()
-        known.update(current)
 
 
 def _care_for_alarms() -> None:

@@ -11,12 +11,11 @@ from dashboard.api.framework.operation import Group, actor_of, charge, engine_of
 from dashboard.api.framework.schemas import Body, Items, Mistaken, Ms, Out, Why
 from dashboard.shared import version_view
 from dashboard.shared.rendering import answer_drawing
-from machines.audit.redaction import MASK
 from machines.catalog import offload, queries, submissions
 from machines.catalog.submissions import FORMAT_NAMES
 from machines.catalog.versions import publication as definitions
 from machines.engine import DefinitionError, Live
-from machines.engine.definitions import Finding
+from machines.engine.definitions import Finding, outline
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from machines.models import Machine, MachineVersion
 
@@ -61,9 +60,6 @@ class Accepted(Out):
 
     machine: str
     declared: list[str] | None = Field(description="by its current version, `*` for any machine; null: it says nothing")
-    granted: list[str] | None = Field(
-        description="to machines that did before there was `accepts`, those you may see; null: nobody has looked yet"
-    )
 
 
 class Machines(Out):
@@ -146,13 +142,8 @@ def get_machine(request: HttpRequest, machine: str) -> MachineOut:
 
 @group.get(f"{MACHINE}/accepts", right="view", answers=Accepted)
 def get_accepts(request: HttpRequest, machine: str) -> dict[str, Any]:
-    """List accepted senders.
-
-    Return the senders. What was granted ends with the next version that declares `accepts`.
-    """
-    found = engine_of(request).acceptance(machine)
-    granted = found.granted if found.granted is None else [name for name in found.granted if name != MASK]
-    return {"machine": machine, "declared": found.declared, "granted": granted}
+    """List accepted senders."""
+    return {"machine": machine, "declared": outline(engine_of(request).definition(machine)).accepts}
 
 
 @group.get(f"{MACHINE}/live", right="view", answers=Figures)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -32,10 +32,8 @@ from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.form_views import make_key
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.version_view import VersionView
-from machines.audit.redaction import MASK
-from machines.catalog.accepted_senders import line
+from machines.catalog.queries import outline_of
 from machines.engine import (
-    Acceptance,
     IndexProgress,
     Live,
     Page,
@@ -116,45 +114,16 @@ class Sender:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedSenders:
-    """Holds the senders. ``line``: what the definition should declare in place of the grants; empty without any."""
-
-    senders: list[Sender]
-    line: str
-
-
-def read_senders(request: HttpRequest, engine: RedactedEngine, machine: str) -> AcceptedSenders:
-    """Read the senders in one round trip. Raise UnknownMachine."""
-    found, scope = engine.acceptance(machine), scope_of(request.user)
-    granted = found.granted or () if found.declared is None else ()
-    seen = [name for name in granted if name != MASK]
-    own = Sender("itself, parents and children", "always")
-    return AcceptedSenders(
-        [own, *_list_declared(found, scope), *_list_granted(found, seen)], line(seen) if seen else ""
-    )
-
-
-def _list_declared(found: Acceptance, scope: Scope) -> Iterator[Sender]:
-    for name in found.declared or ():
+def list_senders(accepts: Iterable[str], scope: Scope) -> list[Sender]:
+    """List the accepted senders. ``accepts``: those of the current version."""
+    found = [Sender("itself, parents and children", "always")]
+    for name in accepts:
         if name == ANY:
-            yield Sender("any machine", "everyone who may publish it")
+            found.append(Sender("any machine", "everyone who may publish it"))
         else:
             url = find_page_address("signalbox:machine", name) if name in scope else ""
-            yield Sender(name, "named by the definition", url)
-
-
-def _list_granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
-    """Yield the granted senders. Those that the viewer may not see are counted only."""
-    if found.declared is not None:
-        return
-    for name in seen:
-        yield Sender(name, "granted automatically", find_page_address("signalbox:machine", name))
-    hidden = len(found.granted or ()) - len(seen)
-    if hidden:
-        yield Sender(f"{hidden} more", "granted, not visible to you")
-    if found.granted is None:
-        yield Sender("any machine", "until a worker has recorded the senders")
+            found.append(Sender(name, "named by the definition", url))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,8 +247,10 @@ class MachinePage:
         return charts.of_machine(self._request, self._machine, queues=bool(self.track.depths))
 
     @cached_property
-    def accepts(self) -> AcceptedSenders:
-        return read_senders(self._request, self._engine, self._machine)
+    def accepts(self) -> list[Sender]:
+        current = self.live.version
+        known = self.view.outline if self.view.version == current else outline_of(self._machine, current)
+        return list_senders(known.accepts or (), scope_of(self._request.user))
 
     @cached_property
     def mirror(self) -> tuple[Reconciliation, MirrorReport]:

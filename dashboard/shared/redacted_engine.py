@@ -25,7 +25,6 @@ from machines.audit.redaction import MASK, Redactor, strict_redactor
 from machines.catalog.versions import comparison
 from machines.connections import get_engine
 from machines.engine import (
-    Acceptance,
     Engine,
     Explanation,
     Inspection,
@@ -111,12 +110,6 @@ class RedactedEngine:
         """Return counts, unless they are by a hidden field: counts of a filter reveal what it matched."""
         reveal = self._actor.may("reveal", self._demand_view(machine))
         return self._engine.tally(machine, **conceal_terms(reveal, machine, asked))
-
-    def acceptance(self, machine: str) -> Acceptance:
-        """Return whom a machine accepts. Granted names of machines that the person does not see are masked."""
-        found, scope = self._engine.acceptance(self._demand_view(machine)), self._actor.scope()
-        granted = found.granted and tuple(name if name in scope else MASK for name in found.granted)
-        return replace(found, granted=granted)
 
     # Figures and names of all machines
 

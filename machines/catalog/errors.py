@@ -30,13 +30,13 @@ class NotAccepted(Forbidden):
 
     shown = ("sender", "path")
 
-    def __init__(self, machine: str, sender: str, path: str, line: str) -> None:
+    def __init__(self, machine: str, sender: str, path: str) -> None:
         super().__init__("fire", machine)
         self.sender = sender
         self.path = path
         self.message = (
             f"{sender!r} sends to the machine {machine!r}, or invokes it, at {path}: that takes the right to fire or to"
-            f" publish there as well, or {line} in the definition of {machine!r}"
+            f' publish there as well, or "accepts": {{"from": ["{sender}"]}} in the definition of {machine!r}'
         )
         self.args = (self.message,)
 

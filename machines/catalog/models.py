@@ -32,13 +32,6 @@ class Machine(BaseModel):
     current = models.PositiveIntegerField(help_text="number of the version that new instances get")
     created_at = models.DateTimeField(auto_now_add=True)
     adopted = models.BooleanField(default=False, help_text="first seen in Redis, where a script had published it")
-    granted = models.JSONField(
-        blank=True,
-        default=list,
-        null=True,
-        help_text="machines that go on sending to it since they did before its definition named any",
-    )
-    """Their names; NULL where nobody has looked yet: see ``machines.catalog.accepted_senders``."""
     version_policy = models.JSONField(
         blank=True, default=list, null=True, help_text="actions on its versions that take a second person"
     )

@@ -17,7 +17,7 @@ from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, compile_definition, find_embedded
 from machines.engine.errors import DefinitionError, SignalboxError, UnknownMachine
 
-from . import accepted_senders, submissions
+from . import submissions
 from .models import Machine, MachineVersion
 from .submissions import Submission
 
@@ -126,9 +126,6 @@ def adopt(name: str) -> Machine:
         _make_current(machine, machine.versions.get(number=current))
     if news or moved:
         submissions.follow(engine, name)
-    if machine.granted is None and (granted := engine.acceptance(name).granted) is not None:
-        machine.granted = list(granted)
-        machine.save(update_fields=["granted"])
     return machine
 
 
@@ -189,8 +186,6 @@ def _restore(machine: Machine) -> list[MachineVersion]:
         _restore_along(version)
         engine.publish(version.definition, version=version.number, alone=True)
     newest = max(held, default=0)
-    if missing and not held:
-        accepted_senders.give_back(engine, machine)
     if held and missing and newest > missing[-1].number:
         # What is published last is current; a gap that was filled must not be.
         engine.publish(engine.definition(machine.name, newest), version=newest, alone=True)
@@ -255,9 +250,7 @@ def _record(
         # Laid out before the transaction, which on SQLite keeps everybody else from writing.
         fields |= {"drawing": diagrams.draw(compiled.outline), "drawing_format": diagrams.DRAWING}
     with transaction.atomic():
-        # A script's machine is looked at like any other that was there before.
-        start = {"current": number, "adopted": adopted, "granted": None if adopted else []}
-        machine, _ = Machine.objects.get_or_create(name=name, defaults=start)
+        machine, _ = Machine.objects.get_or_create(name=name, defaults={"current": number, "adopted": adopted})
         version, _ = machine.versions.get_or_create(number=number, defaults=fields)
         if _differs(version, compiled):
             raise Diverged(name, number)
@@ -269,9 +262,7 @@ def _make_current(machine: Machine, version: MachineVersion) -> None:
     machine.current = version.number
     description = version.definition.get("description")
     machine.description = description if isinstance(description, str) else ""
-    if "accepts" in version.definition:
-        machine.granted = []
-    machine.save(update_fields=["current", "description", "granted"])
+    machine.save(update_fields=["current", "description"])
 
 
 def _differs(version: MachineVersion, held: dict[str, Any] | CompiledDefinition) -> bool:

@@ -48,7 +48,6 @@ from .jobs.queue_operations import QueueOptions
 from .jobs.records import Enqueue, EnqueueOptions, Job, JobBatch, Pause, QueueStats, Taken, WorkerInfo
 from .permits import Permit
 from .publishing.machine_meta import SensitiveFields
-from .publishing.senders import Acceptance, Senders
 from .records import Because, Candidate, Explanation, Fire, Instance, Live, Outcome, PublishedMachine, Step, Timer
 from .search.filters import SearchTerms
 from .search.page_merge import IndexProgress, Page, Problem, Tally
@@ -64,7 +63,6 @@ if TYPE_CHECKING:
     from .aio.async_engine import AsyncEngine
 
 __all__ = [
-    "Acceptance",
     "AsyncEngine",
     "Attempts",
     "BadInput",
@@ -120,7 +118,6 @@ __all__ = [
     "Replay",
     "Rollout",
     "SearchTerms",
-    "Senders",
     "SensitiveFields",
     "SignalboxError",
     "SimulatedStep",

@@ -37,7 +37,6 @@ from .messages.emitted import EmittedLogs
 from .permits import Permit
 from .publishing.catalog import Catalog
 from .publishing.machine_meta import SensitiveFields
-from .publishing.senders import SenderMethods
 from .records import Fire, Instance, PartialList, PublishedMachine
 from .search.search import SearchMethods
 from .search.survey import Survey, SurveyReader
@@ -53,9 +52,7 @@ MOST_SNAPSHOTS = 1_000_000
 
 
 @retry_methods
-class Engine(
-    JobMethods, RepairMethods, SearchMethods, InspectionMethods, SenderMethods, VersionMethods, SimulationMethods
-):
+class Engine(JobMethods, RepairMethods, SearchMethods, InspectionMethods, VersionMethods, SimulationMethods):
     """Runs the state machines of one Redis. Safe to share between threads; make one per process.
 
     Every call that changes an instance is one function call in Redis: it happens wholly or not at all, and two callers

@@ -4,7 +4,7 @@
     E002  the server is too old                     W007  a SIGNALBOX_ variable that nothing reads
     E003  the server has no functions               E008  sessions or cache are on no shared store
     E004  the server may throw keys away            W009  DEBUG is on while the site answers to foreign names
-    W005  the server keeps nothing over a restart   W010  machines accept senders that no definition names
+    W005  the server keeps nothing over a restart
     E016  the dict SIGNALBOX has a name or value that does not fit
     W012  slots of the cluster have no owner        E011  the account lacks a permission
     W013  one lost shard would stop the whole cluster
@@ -63,15 +63,13 @@ def redis_server(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     except (*FAILURES, SignalboxError) as error:
         return [_describe(error, "")]
     if not isinstance(client, RedisCluster):
-        return _ask(client, (*NODE_CHECKS, *INSTALLATION_CHECKS))
+        return _ask(client, NODE_CHECKS)
     found: dict[tuple[str, str], list[tuple[str, CheckMessage]]] = {}
     for node in nodes:
         address = _describe_address(node)
         for message in _ask(node, (*NODE_CHECKS, *CLUSTER_CHECKS), address):
             found.setdefault((str(message.id), message.msg), []).append((address, message))
-    messages = [_name_nodes(each, len(nodes)) for each in found.values()]
-    whole = not any(message.id in ("signalbox.W001", "signalbox.W012") for message in messages)
-    return [*messages, *(_ask(client, INSTALLATION_CHECKS) if whole else [])]
+    return [_name_nodes(each, len(nodes)) for each in found.values()]
 
 
 def _ask(
@@ -231,26 +229,6 @@ def _check_notifications(client: Any) -> Iterator[CheckMessage]:
         )
 
 
-def _check_senders(client: Any) -> Iterator[CheckMessage]:
-    """Warn of machines that were published before there was ``accepts``."""
-    from machines.catalog.accepted_senders import line
-    from machines.connections import get_engine
-
-    for name, granted in get_engine().list_granted().items():
-        if granted is None:
-            yield Warning(
-                f"{name} accepts messages from any machine: it was published before there was accepts",
-                hint="Run `manage.py machine accepts`, or start a worker: who sends to it now goes on, and no other.",
-                id="signalbox.W010",
-            )
-        elif granted:
-            yield Warning(
-                f"{name} accepts messages from {', '.join(granted)}, which its definition does not name",
-                hint=f"Add to it: {line(granted)}",
-                id="signalbox.W010",
-            )
-
-
 def _check_coverage(client: Any) -> Iterator[CheckMessage]:
     info = client.cluster("INFO")
     if int(info["cluster_slots_ok"]) < SLOTS:
@@ -281,8 +259,6 @@ NODE_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (
 """About one server, or one primary of a cluster."""
 CLUSTER_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_check_coverage,)
 """About a primary of a cluster."""
-INSTALLATION_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_check_senders,)
-"""About the installation as a whole, once its servers are in order."""
 
 
 @register(TAG)

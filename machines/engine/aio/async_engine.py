@@ -27,7 +27,6 @@ from machines.engine.messages.delivery import DeliveryReport
 from machines.engine.messages.emitted import EmittedLogs, LogEnd, Place
 from machines.engine.permits import Permit
 from machines.engine.publishing.machine_meta import SensitiveFields
-from machines.engine.publishing.senders import Acceptance, Senders
 from machines.engine.records import (
     Explanation,
     Fire,
@@ -1031,28 +1030,6 @@ class AsyncEngine(AsyncCalls):
     async def job(self, machine: str, id: str) -> Job:
         """Read one job. Raises LookupFailed when it is finished or withdrawn."""
         return await self._call(Engine.job, machine, id)
-
-    async def acceptance(self, machine: str) -> Acceptance:
-        """Return whom a machine accepts. Raises UnknownMachine."""
-        return await self._call(Engine.acceptance, machine)
-
-    async def list_granted(self) -> dict[str, tuple[str, ...] | None]:
-        """Return machine -> the machines granted to send to it, None where they were not looked up yet. Two round
-        trips."""
-        return await self._call(Engine.list_granted)
-
-    async def grant(self, machine: str, senders: Iterable[str] | None, *, once: bool = False) -> tuple[str, ...]:
-        """Grant machines to send to one whose definition does not declare ``accepts``; return what is granted from now
-        on.
-
-        None: the senders are not known yet, and all may send. ``once``: an earlier grant stays. A version that declares
-        ``accepts`` ends the grant. Raises UnknownMachine.
-        """
-        return await self._call(Engine.grant, machine, senders, once=once)
-
-    async def senders(self) -> Senders:
-        """Find who sends to whom, by the current definitions of all machines: two round trips for each."""
-        return await self._call(Engine.senders)
 
     async def diff(
         self, machine: str, a: int | dict[str, Any] | CompiledDefinition, b: int | dict[str, Any] | CompiledDefinition

@@ -87,7 +87,7 @@ def read_whole(raw: Any) -> int:
 class FieldTypes:
     """The decoders of one definition version's data fields: scalars are stored as they are, the rest as JSON."""
 
-    __slots__ = ("_numbers", "_read", "_states", "accepts", "finals", "names_of", "version")
+    __slots__ = ("_numbers", "_read", "_states", "finals", "names_of", "version")
 
     _READERS: Mapping[str, Callable[[str], Any]] = {
         "string": str,
@@ -99,7 +99,6 @@ class FieldTypes:
 
     def __init__(self, program: Mapping[str, Any], version: int) -> None:
         self.version = version
-        self.accepts = tuple(program["accepts"]["from"]) if "accepts" in program else None
         self.finals = frozenset(s["name"] for s in program["states"] if s.get("final") and not s.get("parent"))
         self._states = program["states"]
         self.names_of = [""] + [s["name"] for s in program["states"]]

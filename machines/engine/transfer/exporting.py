@@ -191,10 +191,9 @@ def scan_keys(client: Client, pattern: str) -> Iterator[str]:
 
 
 def read_settings(caller: Caller, partitions: Sequence[Partition]) -> dict[str, Any]:
-    """Read what operators have set: the current version, roll-out, pin and withdrawn versions, granted senders, pauses
-    and limits of queues."""
+    """Read what operators have set: the current version, roll-out, pin and withdrawn versions, pauses and limits
+    of queues."""
     policy = read_policy(caller, partitions[0])
-    granted = caller.command("HGET", partitions[0].meta, "granted")
     queues = sorted({str(q) for p in partitions for q in caller.command("SMEMBERS", p.queues)})
     rules = {}
     for queue in queues:
@@ -207,7 +206,7 @@ def read_settings(caller: Caller, partitions: Sequence[Partition]) -> dict[str, 
             rules[queue] = found
     texts = {name: getattr(policy, name) for name in ("rollout", "pin", "withdrawn") if getattr(policy, name)}
     current = int(policy.current.partition(":")[0])
-    return {"current": current, "granted": granted, "queues": rules} | ({"versions": texts} if texts else {})
+    return {"current": current, "granted": "", "queues": rules} | ({"versions": texts} if texts else {})
 
 
 def _merge_rules(rows: Sequence[dict[str, str]]) -> dict[str, Any]:

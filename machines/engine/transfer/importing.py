@@ -194,11 +194,7 @@ class Import:
         return partitions[zlib.crc32(record.name.encode()) % len(partitions)]
 
     def _apply_settings(self, catalog: Catalog, machine: str, settings: dict[str, Any]) -> None:
-        """Set senders, pauses, limits and the roll-out as they were."""
-        granted = settings.get("granted")
-        names, mode = (str(granted), "") if granted is not None else ("", "open")
-        for partition in catalog.partitions(machine):
-            self._caller.call("sb_grant", partition.root, names, mode)
+        """Set pauses, limits and the roll-out as they were."""
         apply_rules(self._caller, catalog, machine, settings.get("queues"))
         if isinstance(settings.get("versions"), dict):
             restore_policy(self._caller, catalog.partitions(machine)[0], settings["versions"])

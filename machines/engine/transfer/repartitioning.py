@@ -219,13 +219,10 @@ class Repartition:
         for root in self._roots(0, self.to):
             self._caller.command("HSET", root.meta, "homes", homes)  # groups keep their homes
         self._catalog.copy_versions(self.machine)
-        current, granted = self._caller.command("HMGET", first.meta, "current", "granted")
-        number = int(str(current).partition(":")[0])
+        number = int(str(self._caller.command("HGET", first.meta, "current")).partition(":")[0])
         row = self._caller.command("HMGET", first.definition(number), "digest", "program", "source")
         for root in self._roots(0, self.to):
             self._call("sb_publish", root, *row, os.urandom(SECRET_BYTES).hex(), self.to, number)
-        for root in self._roots(self._growth.before, self.to):
-            self._call("sb_grant", root, "" if granted is None else granted, "open" if granted is None else "")
         self._catalog.align_partitions(self.machine)
 
     # Moving

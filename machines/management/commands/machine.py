@@ -13,13 +13,12 @@ from django.db import DatabaseError
 
 from machines import diagrams, formats
 from machines.approvals.models import Approval
-from machines.catalog import accepted_senders
 from machines.catalog.models import Machine
 from machines.catalog.publishing import restore
 from machines.catalog.queries import get_version, list_changes, read_current_row
 from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
-from machines.engine.definitions import CompiledDefinition, schema
+from machines.engine.definitions import CompiledDefinition, outline, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
 from machines.management import migrating, publishing, reconciliation, scenarios, transfers, versions
 from machines.management.publishing import add_user_argument, find_actor, publish
@@ -163,19 +162,10 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
 
     def _accepts(self) -> None:
-        for one in accepted_senders.grant_used():
-            self.stdout.write(f"granted: {one}")
         engine = get_engine()
         for name in engine.machines():
-            found = engine.acceptance(name)
-            if found.declared is not None:
-                self.stdout.write(f"{name}: {', '.join(found.declared) or 'no other machine'}")
-            elif found.granted:
-                self.stdout.write(
-                    f"{name}: {', '.join(found.granted)}, granted; {accepted_senders.line(found.granted)}"
-                )
-            else:
-                self.stdout.write(f"{name}: no other machine")
+            senders = outline(engine.definition(name)).accepts
+            self.stdout.write(f"{name}: {', '.join(senders or ()) or 'no other machine'}")
 
     def _check(self) -> None:
         engine = get_engine()
@@ -311,9 +301,7 @@ VERBS: Mapping[str, Verb] = {
         "find what a machine can never do, or never should, before it runs",
         scenarios.add_verify_arguments, scenarios.verify,
     ),
-    "accepts": Verb(
-        "print the accepted senders of each machine; grant existing senders once", _take_nothing, Command._accepts
-    ),
+    "accepts": Verb("print the accepted senders of each machine", _take_nothing, Command._accepts),
     "check": Verb(
         "find partitions that are split over nodes of a cluster; exit with 1 for any",
         _take_nothing, Command._check,

@@ -21,7 +21,7 @@ from tests.vault import NAME, PIN, SECRET, Filled, fill
 
 PASSED = {"live", "queues", "index_progress", "waits", "versions", "definition", "diff", "rollout", "version_figures"}
 """Counts, times, names and definitions of one machine."""
-SCOPED = {"acceptance", "machines", "survey", "rollouts", "find_machines", "find_indexed", "find_words", "queue_names"}
+SCOPED = {"machines", "survey", "rollouts", "find_machines", "find_indexed", "find_words", "queue_names"}
 GIVEN = {"simulate", "verify"}
 """Of definitions that the person brings."""
 REDACTED = {
@@ -126,7 +126,7 @@ def test_machines_out_of_scope_are_not_named(narrow):
     assert list(view.queue_names(both)) == [("order", "of-order")]
 
 
-@for_each("name", sorted(PASSED | REDACTED - {"redactor", "replay"} | {"acceptance"}))
+@for_each("name", sorted(PASSED | REDACTED - {"redactor", "replay"}))
 def test_a_machine_out_of_scope_answers_nothing(narrow, name):
     """Each method of one machine asks for the right itself: a page cannot forget to."""
     further = {

@@ -131,7 +131,6 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_fire": (B, ["a", "go", '{"t":"x"}', "", "key", "ann", "why", AT, PERMIT]),
     "sb_force": (B, ["a", "Busy", '{"n":5}', "", "ann", "why", AT, "key", "", PERMIT]),
     "sb_get": (B, ["a"]),
-    "sb_grant": (B, ["yard lane", ""]),
     "sb_grow": (B, ["1", "8", "1"]),
     "sb_history": (B, ["a", "-5", "-1"]),
     "sb_ids": ("ids:{p}", ["claim", "token", "", "1000", AT]),

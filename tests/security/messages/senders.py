@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from machines.engine import Engine
-from machines.models import Machine
 from tests.engine.builders import machine, publish
 from tests.engine.messages.mailing import noter, teller
 
@@ -33,13 +32,6 @@ def tell(engine: Engine, id: str = "x", n: int = 7, name: str = "teller") -> Non
 def undelivered(engine: Engine, name: str = "teller") -> list[dict[str, Any]]:
     entries = engine.client.xrange(engine.keys.partition(name).log)
     return [json.loads(entry["data"]) for _, entry in entries if entry["name"] == "undelivered"]
-
-
-def older(engine: Engine, *names: str) -> None:
-    """These machines were published before there was ``accepts``."""
-    for name in names:
-        engine.client.hdel(engine.keys.partition(name).meta, "granted")
-    Machine.objects.filter(name__in=names).update(granted=None)
 
 
 def inviter(src: Any, **top: Any) -> dict[str, Any]:

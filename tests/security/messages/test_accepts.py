@@ -10,7 +10,7 @@ import pytest
 
 from machines.catalog import builtin_machines
 from machines.engine import Engine
-from machines.engine.definitions import check, find_recipients
+from machines.engine.definitions import check, find_recipients, outline
 from machines.formats import dump, load
 from tests.cases import for_each
 from tests.engine.builders import NOW, machine, publish
@@ -230,7 +230,7 @@ def test_a_mistake_is_named_with_its_place(accepts, line):
 def test_a_short_name_stands_for_a_machine_inside_the_definition(engine):
     inside = machine("host", {"A": {}}, machines={"kid": machine("kid", {"A": {}})}, accepts={"from": ["kid", "else"]})
     engine.publish(inside)
-    assert engine.acceptance("host").declared == ("host.kid", "else")
+    assert outline(engine.definition("host")).accepts == ("host.kid", "else")
 
 
 @pytest.mark.parametrize("format", ["json", "yaml", "scxml", "xstate"])

@@ -22,7 +22,7 @@ from machines.people.permissions import RIGHTS
 from tests.engine.builders import machine
 from tests.engine.messages.mailing import teller
 
-from .senders import closed, inviter, older
+from .senders import closed, inviter
 
 
 @pytest.fixture
@@ -88,14 +88,6 @@ def test_to_see_it_is_not_enough(shop, publisher):
 def test_a_machine_that_accepts_the_sender_asks_nothing_more(shop, publisher, definition):
     publishing.publish(closed(senders=[definition["id"]]))
     assert attempt(publisher(), definition) == ""
-
-
-def test_what_was_in_use_can_be_published_again_also_before_a_worker_has_looked(shop, publisher):
-    publishing.publish(teller())
-    older(shop, "noter")
-    user = publisher()
-    assert attempt(user, inviter("machine:noter")), "nobody sneaks in meanwhile"
-    assert attempt(user, teller() | {"description": "in other words"}) == ""
 
 
 def test_a_machine_that_is_not_there_is_as_one_that_does_not_accept(shop, publisher):

@@ -3,21 +3,9 @@
 -- versions. The machine itself always may, and so may the parent and the children of an instance.
 local accepted_senders = {}
 
-local find = string.find
-
--- Tells whether a machine accepts a sender. `granted`: the names that an upgrade found in use, for a machine that declares
--- none; nil when no upgrade has looked yet, and all senders are accepted as before.
-local function accepts(compiled, granted, sender)
-    if compiled.machine == sender then return true end
-    local declared = compiled.accepts
-    if declared then return (declared['*'] or declared[sender]) == true end
-    return not granted or find(' ' .. granted .. ' ', ' ' .. sender .. ' ', 1, true) ~= nil
-end
-
--- Reads the current program and the granted names; nil when no program is published.
-local function read_policy(root)
-    local row = redis.call('HMGET', keys.meta(root), 'current', 'granted')
-    return row[1] and programs.load(root, row[1]) or nil, row[2] or nil
+local function accepts(compiled, sender)
+    local declared = compiled.accepts or {}
+    return compiled.machine == sender or declared['*'] or declared[sender]
 end
 
 local function describe_refusal(machine, sender)
@@ -42,8 +30,9 @@ end
 function accepted_senders.check_event(root, ctx, body)
     local from = body.from
     if ctx and (body.invoke or from.machine == ctx.program.machine or is_related(ctx, from)) then return nil end
-    local compiled, granted = read_policy(root)
-    if not compiled or accepts(compiled, granted, from.machine) then return nil end
+    local current = redis.call('HGET', keys.meta(root), 'current')
+    local compiled = current and programs.load(root, current)
+    if not compiled or accepts(compiled, from.machine) then return nil end
     return describe_refusal(compiled.machine, from.machine)
 end
 
@@ -51,9 +40,7 @@ end
 -- these; no such check saw a computed name.
 function accepted_senders.check_start(compiled, body)
     local sender = body.from.machine
-    if not compiled.accepts and not body.computed then return nil end
-    local granted = not compiled.accepts and redis.call('HGET', keys.meta(compiled.root), 'granted') or nil
-    if accepts(compiled, granted, sender) then return nil end
+    if not compiled.accepts and not body.computed or accepts(compiled, sender) then return nil end
     return describe_refusal(compiled.machine, sender)
 end
 

@@ -109,11 +109,6 @@ function version_policy.write(root, policy)
     if version_policy.is_first(root) then redis.call('HINCRBY', keys.meta(root), 'turn', 1) end
 end
 
--- A published version decides with `accepts` who may send; without it only a machine that existed before keeps its grants.
-function version_policy.close_grants(root, source, is_known)
-    if source.accepts or not is_known then redis.call('HSET', keys.meta(root), 'granted', '') end
-end
-
 -- The limits of the current version apply to all queues, also those that only earlier versions use. `only`: the queues to
 -- declare, a set; nil for all.
 function version_policy.store_limits(root, source, only)
@@ -127,14 +122,13 @@ function version_policy.store_limits(root, source, only)
     end
 end
 
--- Makes a stored version the current one, with its senders and limits; nil, or why that is not possible.
+-- Makes a stored version the current one, with its limits; nil, or why that is not possible.
 function version_policy.make_current(root, def)
     local row = redis.call('HMGET', keys.definition(root, match(def, '^%d+')), 'digest', 'program')
     if not row[2] or row[1] ~= match(def, ':(%x+)$') then return 'version ' .. match(def, '^%d+') .. ' is not published here' end
     if redis.call('HGET', keys.meta(root), 'current') == def then return nil end
     local source = cjson.decode(row[2])
     redis.call('HSET', keys.meta(root), 'current', def)
-    version_policy.close_grants(root, source, true)
     version_policy.store_limits(root, source)
     return nil
 end

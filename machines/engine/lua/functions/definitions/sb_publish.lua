@@ -172,7 +172,7 @@ local function store_new(root, def, version, row, source, is_known)
     store_names(root, source)
     store_indexes(root, source)
     store_sensitive(root, source.sensitive)
-    if row.is_current then version_policy.close_grants(root, source, is_known) end
+    if not is_known then redis.call('HSET', keys.meta(root), 'granted', '') end -- else 0.1.0 accepts every sender
     store_limits(root, source, row, known)
 end
 
@@ -199,7 +199,6 @@ return function(KEYS, ARGV)
     if there then
         if row.is_current then
             redis.call('HSET', keys.meta(root), 'current', def)
-            version_policy.close_grants(root, source, true)
             version_policy.store_limits(root, source)
         end
         if row.becomes then row.becomes() end
