@@ -90,7 +90,7 @@ def _demand_recipients(actor: Actor, publication: publishing.Publication) -> Non
     for compiled in (*publication.along.values(), publication.compiled):
         sender = compiled.source["id"]
         for one in compiled.recipients:
-            if not one.machine or one.machine in publication.own:
+            if one.machine in publication.own:
                 continue
             may = any(actor.may(right, one.machine) for right in ("fire", "publish"))
             if not may and not _accepts(one.machine, sender):

@@ -42,7 +42,7 @@ from .rollout.rollouts import RolloutMethods
 BATCH = 100  # ids in one call
 MOST_RATE = 1_000_000  # instances a second
 FOREIGN = "SB618"  # the code of an instance of a version that the plan, or this part of it, is not for
-MOVE, BACK, DRY = MODES = ("move", "back", "dry")
+MOVE, BACK = "move", "back"
 ALREADY = "already"
 AGAIN = " again"  # of a mode: the call comes again, because its reply was lost
 REPEATS = 12  # of a call whose reply was lost, before the run ends
@@ -131,32 +131,30 @@ class Mover:
                     break
                 yield [id for _, ids in page for id in ids]
 
-    def move(self, ids: Iterable[str], *, dry: bool = False, now: int | None = None) -> list[InstanceMove]:
-        """Move these instances, and return what became of each, in their order. ``dry``: writes nothing. Repeating a
-        call whose reply was lost is harmless. Raises PlanError (SB612) where a version of the plan is gone."""
+    def move(self, ids: Iterable[str], *, now: int | None = None) -> list[InstanceMove]:
+        """Move these instances, and return what became of each, in their order. Repeating a call whose reply was lost
+        is harmless. Raises PlanError (SB612) where a version of the plan is gone."""
         wanted = list(dict.fromkeys(ids))
         found: dict[str, InstanceMove] = {}
         for root, some in self._catalog.split(self._machine, wanted).items():
             left = some
             for program in self._programs:
-                found |= self._move_in(root, program, left, DRY if dry else self._mode, now)
+                found |= self._move_in(root, program, left, now)
                 left = [id for id in left if found[id].outcome == KEPT and found[id].code == FOREIGN]
                 if not left:
                     break
         return [found[id] for id in wanted]
 
-    def _move_in(
-        self, root: str, program: str, ids: Sequence[str], mode: str, now: int | None
-    ) -> dict[str, InstanceMove]:
+    def _move_in(self, root: str, program: str, ids: Sequence[str], now: int | None) -> dict[str, InstanceMove]:
         found: dict[str, InstanceMove] = {}
         stamp = arguments.encode_whole("now", now)
         at = 0
         while at < len(ids):
             batch = ids[at : at + BATCH]
-            reply = self._call(root, program, mode, stamp, batch)
+            reply = self._call(root, program, stamp, batch)
             if reply[0] == Status.STALE:
                 self._catalog.copy_versions(self._machine)
-                reply = self._call(root, program, mode, stamp, batch)
+                reply = self._call(root, program, stamp, batch)
             if reply[0] == Status.STALE:
                 raise PlanError(
                     f"the plan has gone stale: {reply[1]}; nothing was changed by this call", code=LOST_VERSION
@@ -171,14 +169,14 @@ class Mover:
             at += int(reply[1])
         return found
 
-    def _call(self, root: str, program: str, mode: str, stamp: str, batch: Sequence[str]) -> list[Any]:
+    def _call(self, root: str, program: str, stamp: str, batch: Sequence[str]) -> list[Any]:
         """Make one call; during a run, again while the server is away."""
         for attempt in _attempts():
             try:
-                words = mode if not attempt else mode + AGAIN
+                words = self._mode if not attempt else self._mode + AGAIN
                 return self._caller.call("sb_migrate", root, program, words, *self._words, stamp, *batch)
             except EngineUnavailable:
-                if self._began is None or attempt == REPEATS or mode == DRY:
+                if self._began is None or attempt == REPEATS:
                     raise
         raise AssertionError("unreachable")
 

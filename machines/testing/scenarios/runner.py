@@ -95,7 +95,7 @@ def find_involved(machine: str, find: Find) -> dict[str, CompiledDefinition]:
         name = waiting.pop()
         if name not in found and (compiled := find(name)) is not None:
             found[name] = compiled
-            waiting += [one.machine for one in compiled.recipients if one.machine]
+            waiting += [one.machine for one in compiled.recipients]
     return found
 
 

@@ -3,9 +3,8 @@
 -- an instance is decided by what the instance is now. One that has the version already stays as it is, so that a call may
 -- be repeated.
 -- KEYS:    1 root of the partition
--- ARGV:    1 program of a plan (JSON) · 2 'move', 'back' (restores what an undo record has, else as move), 'dry' (writes
---          nothing), or 'move again' and 'back again' after a call whose reply was lost · 3 actor · 4 reason
---          · 5 now (ms since the epoch, or '') · 6 id, then further ones (at most 500)
+-- ARGV:    1 program of a plan (JSON) · 2 'move', 'back' (restores what an undo record has, else as move), or 'move again'
+--          and 'back again' after a call whose reply was lost · 3 actor · 4 reason · 5 now (ms since the epoch, or '') · 6 id, then further ones (at most 500)
 -- Returns: {OK, how many were processed, outcome, version, states, code, reason, ...} five for each in order: outcome is
 --          moves, kept, refused, suspends, already or gone; version and leaf states (a line each) are those before; the rest
 --          of the ids is for a later call; in a call that comes again, the reason of already is the ms at which this plan
@@ -14,7 +13,7 @@
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(fields of each instance + log(instances in its state)); for some ms
 local MAX_IDS = 500
-local MODES = { move = true, back = true, dry = true, ['move again'] = true, ['back again'] = true }
+local MODES = { move = true, back = true, ['move again'] = true, ['back again'] = true }
 
 -- Suspends an instance that has no place, as the plan asks.
 local function suspend(result, actor, reason, now)
@@ -53,9 +52,9 @@ local function process(plan, root, id, mode, call)
     local raw = result.before and result.before.raw or {}
     result.version, result.states = string.match(raw._def or '', '^%d*'), raw._state
     local ok, fault = true, nil
-    if mode ~= 'dry' and result.outcome == 'moves' then
+    if result.outcome == 'moves' then
         ok, fault = migration_writes.write(result, call.actor, call.reason, call.clock)
-    elseif mode ~= 'dry' and result.outcome == 'suspends' then
+    elseif result.outcome == 'suspends' then
         ok, fault = suspend(result, call.actor, call.reason, call.now)
     end
     if not ok then result.outcome, result.code, result.reason = 'refused', 'SB619', fault end
@@ -64,7 +63,7 @@ end
 
 local function parse(ARGV)
     local call = { actor = ARGV[3] or '', reason = ARGV[4] or '' }
-    arguments.need(MODES[ARGV[2] or ''], "a mode is 'move', 'back' or 'dry'; 'move again' or 'back again'")
+    arguments.need(MODES[ARGV[2] or ''], "a mode is 'move' or 'back', 'move again' or 'back again'")
     arguments.need(ARGV[6], 'the id is missing')
     arguments.refuse(arguments.check('', '', call.actor, call.reason, ARGV[5] or ''))
     arguments.need(#ARGV <= MAX_IDS + 5, 'at most ' .. MAX_IDS .. ' ids')
@@ -82,7 +81,7 @@ return function(KEYS, ARGV)
     call.is_again, mode = string.find(mode, 'again', 1, true) ~= nil, string.match(mode, '^%a+')
     local reply, is_over, done = { replies.OK, 0 }, time_limit.start(), 0
     redis.call('HLEN', keys.versions(root)) -- throws before any write when the key has another type
-    if mode ~= 'dry' then migration_writes.record_plan(plan) end
+    migration_writes.record_plan(plan)
     migration_writes.begin(plan)
     for i = 6, #ARGV do
         local result, elsewhere = process(plan, root, ARGV[i], mode, call)
@@ -101,6 +100,6 @@ return function(KEYS, ARGV)
     end
     reply[2] = done
     migration_writes.finish(plan)
-    if mode ~= 'dry' then pulse.ring(root, call.clock) end
+    pulse.ring(root, call.clock)
     return reply
 end
