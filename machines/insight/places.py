@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Protocol
 
 from django.db import Error, connections, transaction
 
@@ -29,38 +28,12 @@ AGAIN = 0.02  # seconds until a lock is tried once more
 UNUSED = 86_400.0  # seconds after which the copies of a machine go
 
 
-class Place(Protocol):
-    """``folder``: where the files of each machine are read and written, below its name. ``has_copies``: these are not
-    the only ones."""
-
-    folder: Path
-    has_copies: bool
-
-    def machines(self) -> list[str]:
-        """List the machines that have a manifest."""
-
-    def read(self, machine: str) -> str | None:
-        """Return the text of a manifest."""
-
-    def bring(self, machine: str, names: Iterable[str]) -> None:
-        """Have these files in the folder. Raises StoreUnavailable where one is gone."""
-
-    def keep(self, path: Path) -> None:
-        """Take a file that was written, and is named by no manifest yet."""
-
-    def forget(self, machine: str) -> bool:
-        """Check the files again before they are read next; tell whether that may help."""
-
-    def replace(self, machine: str, before: int, text: str, added: Iterable[str], files: Iterable[str]) -> bool:
-        """Put a manifest in place of that of generation ``before``, with the files that it adds. ``files``: all that it
-        names; False, and nothing changes, where another generation is there."""
-
-    def tidy(self, machine: str) -> None:
-        """Remove what is only copied and was not read for a day."""
-
-
 class FolderPlace:
-    """A disk, or a network file system with locks. The manifest is replaced by one rename."""
+    """A disk, or a network file system with locks. The manifest is replaced by one rename.
+
+    ``folder``: where the files of each machine are read and written, below its name. ``has_copies``: these are not the
+    only ones.
+    """
 
     has_copies = False
 
@@ -68,23 +41,29 @@ class FolderPlace:
         self.folder = folder
 
     def machines(self) -> list[str]:
+        """List the machines that have a manifest."""
         return sorted(path.parent.name for path in self.folder.glob(f"*/{MANIFEST}"))
 
     def read(self, machine: str) -> str | None:
+        """Return the text of a manifest."""
         with suppress(FileNotFoundError):
             return (self.folder / machine / MANIFEST).read_text(encoding="utf-8")
         return None
 
     def bring(self, machine: str, names: Iterable[str]) -> None:
-        pass
+        """Have these files in the folder. Raises StoreUnavailable where one is gone."""
 
     def keep(self, path: Path) -> None:
+        """Take a file that was written, and is named by no manifest yet."""
         _sync(path)
 
     def forget(self, machine: str) -> bool:
+        """Check the files again before they are read next; tell whether that may help."""
         return False
 
     def replace(self, machine: str, before: int, text: str, added: Iterable[str], files: Iterable[str]) -> bool:
+        """Put a manifest in place of that of generation ``before``, with the files that it adds. ``files``: all that it
+        names; False, and nothing changes, where another generation is there."""
         folder = self.folder / machine
         draft = folder / f"{MANIFEST}.draft"
         with _locking(folder / "lock"):
@@ -99,17 +78,17 @@ class FolderPlace:
         return True
 
     def tidy(self, machine: str) -> None:
-        pass
+        """Remove what is only copied and was not read for a day."""
 
 
-class DatabasePlace:
+class DatabasePlace(FolderPlace):
     """Rows of a database of Django's settings: any number of hosts share it. ``folder``: of this host, for copies of
     the files, each fetched when it is first read, and compared with its digests once in each process."""
 
     has_copies = True
 
     def __init__(self, alias: str, folder: Path) -> None:
-        self.folder = folder
+        super().__init__(folder)
         self._alias = alias
         self._checked: dict[Path, int] = {}  # path -> bytes
         self._manifests = InsightManifest.objects.using(alias)

@@ -35,7 +35,7 @@ from machines.conf import conf, extras
 from machines.engine import limits
 
 from .errors import BadSearch, InsightOff, StoreUnavailable
-from .places import PRIVATE, DatabasePlace, FolderPlace, Place
+from .places import PRIVATE, DatabasePlace, FolderPlace
 
 if TYPE_CHECKING:
     import duckdb
@@ -139,8 +139,8 @@ class Manifest:
 class Store:
     """The facts in one place: a folder, or what has one for its files."""
 
-    def __init__(self, place: Path | Place) -> None:
-        self._place: Place = FolderPlace(place) if isinstance(place, Path) else place
+    def __init__(self, place: Path | FolderPlace) -> None:
+        self._place = FolderPlace(place) if isinstance(place, Path) else place
         self._folder = self._place.folder
         self._tidied: dict[str, tuple[int, float]] = {}  # machine -> generation, minute
         self._lock = threading.Lock()

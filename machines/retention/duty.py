@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from django.db import connection
-from django.db.models import Model, QuerySet
+from django.db.models import Model
 
 from machines.alarms.models import AlarmEvent
 from machines.audit import chain
 from machines.audit.models import AuditEntry
 from machines.catalog import builtin_machines
 from machines.conf import conf
-from machines.conf.database import DatabaseRetry
+from machines.conf.database import DatabaseRetry, delete_some
 from machines.conf.retention_policy import Policy, TableBound, parse_policy
 from machines.conf.server_share import ServerShare, Walk
 from machines.engine import Engine, errors, limits
@@ -73,7 +73,7 @@ def prune(now: int | None = None) -> dict[str, int]:
 def _prune_age(model: type[Model], age: int | None, now: int) -> int:
     if age is None:
         return 0
-    return _delete(model._default_manager.filter(at__lt=_read_time(now - age)), AT_ONCE)
+    return delete_some(model._default_manager.filter(at__lt=_read_time(now - age)).order_by("pk"), AT_ONCE)
 
 
 def _prune_audit(bound: TableBound, now: int) -> int:
@@ -108,13 +108,7 @@ def _prune_number(model: type[Model], bound: TableBound) -> int:
         return 0
     rows = model._default_manager.all()
     excess = rows.count() - bound.most
-    return _delete(rows, min(excess, AT_ONCE)) if excess > 0 else 0
-
-
-def _delete(rows: QuerySet, most: int) -> int:
-    """Delete the oldest rows."""
-    found = list(rows.order_by("pk").values_list("pk", flat=True)[:most])
-    return rows.model._default_manager.filter(pk__in=found).delete()[0] if found else 0
+    return delete_some(rows.order_by("pk"), min(excess, AT_ONCE)) if excess > 0 else 0
 
 
 def _prune_archive(bound: TableBound, now: int) -> int:

@@ -47,14 +47,8 @@ def check_machines(**_: Any) -> list[checks.CheckMessage]:
         published = get_engine().machines()
     except SignalboxError as error:
         names = ", ".join(sorted({field.machine for field in fields}))
-        hint = "Start Redis, or check REDIS_URL."
-        return [
-            checks.Warning(
-                f"whether the machines {names} are published could not be checked: {error}",
-                hint=hint,
-                id="signalbox.W041",
-            )
-        ]
+        text = f"whether the machines {names} are published could not be checked: {error}"
+        return [checks.Warning(text, hint="Start Redis, or check REDIS_URL.", id="signalbox.W041")]
     unknown = [_report_unknown(field, published) for field in fields if field.machine not in published]
     known = (field for field in fields if field.follows and field.machine in published)
     return [*unknown, *(warning for field in known for warning in _check_declared(field))]
@@ -64,28 +58,17 @@ def _check_declared(field: MachineField) -> list[checks.CheckMessage]:
     """Warn of columns that a field follows and no guard of the published definition can read."""
     data = outline_from(json.dumps(get_engine().definition(field.machine))).data
     missing = [name for name in field.follows if name not in {one.name for one in data}]
-    if not missing:
-        return []
-    return [
-        checks.Warning(
-            f"{field.label} follows {', '.join(missing)}, which the published definition of {field.machine!r} does not"
-            " declare",
-            hint="Declare the field in `context`, or remove it from follows=. New rows get no instance until then.",
-            obj=field,
-            id="signalbox.W039",
-        )
-    ]
+    text = f"{field.label} follows {', '.join(missing)}, which the published definition of {field.machine!r} does not"
+    hint = "Declare the field in `context`, or remove it from follows=. New rows get no instance until then."
+    return [checks.Warning(f"{text} declare", hint=hint, obj=field, id="signalbox.W039")] if missing else []
 
 
 def _report_unknown(field: MachineField, published: Any) -> checks.CheckMessage:
     known = ", ".join(sorted(published)) or "none"
-    return checks.Warning(
-        f"{field.label} shows the machine {field.machine!r}, which is not published",
-        hint="Publish it (`manage.py machine sync` publishes the files in statemachines/), or correct the name; "
-        f"published are: {known}. New rows wait in the outbox until then.",
-        obj=field,
-        id="signalbox.W042",
-    )
+    text = f"{field.label} shows the machine {field.machine!r}, which is not published"
+    hint = "Publish it (`manage.py machine sync` publishes the files in statemachines/), or correct the name; "
+    hint += f"published are: {known}. New rows wait in the outbox until then."
+    return checks.Warning(text, hint=hint, obj=field, id="signalbox.W042")
 
 
 def check_name(field: MachineField) -> list[checks.CheckMessage]:
@@ -119,27 +102,13 @@ def _check_followed(field: MachineField) -> list[checks.CheckMessage]:
 
 def _check_shared(field: MachineField) -> list[checks.CheckMessage]:
     others = [one.label for one in registry.list_fields() if one.machine == field.machine and one.label != field.label]
-    if not others:
-        return []
-    return [
-        checks.Error(
-            f"{field.label} and {', '.join(others)} show one machine, {field.machine!r}",
-            hint="Rows of both would share instances of the same ids: publish a machine for each, or keep one field.",
-            obj=field,
-            id="signalbox.E045",
-        )
-    ]
+    text = f"{field.label} and {', '.join(others)} show one machine, {field.machine!r}"
+    hint = "Rows of both would share instances of the same ids: publish a machine for each, or keep one field."
+    return [checks.Error(text, hint=hint, obj=field, id="signalbox.E045")] if others else []
 
 
 def _check_outbox(field: MachineField) -> list[checks.CheckMessage]:
     wrong = [alias for alias in field.databases() if not router.allow_migrate_model(alias, OutboxEntry)]
-    if not wrong:
-        return []
-    return [
-        checks.Error(
-            f"the database {', '.join(wrong)} of {field.label} has no outbox",
-            hint="What a transaction asks for is written beside its rows: let the router migrate 'machines' there.",
-            obj=field,
-            id="signalbox.E046",
-        )
-    ]
+    text = f"the database {', '.join(wrong)} of {field.label} has no outbox"
+    hint = "What a transaction asks for is written beside its rows: let the router migrate 'machines' there."
+    return [checks.Error(text, hint=hint, obj=field, id="signalbox.E046")] if wrong else []

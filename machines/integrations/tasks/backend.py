@@ -16,11 +16,12 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.module_loading import autodiscover_modules, import_string
 
+from machines.catalog import builtin_machines
 from machines.connections import get_engine
 from machines.engine import SignalboxError, errors, limits
 from machines.engine.jobs.records import Enqueue, build_arguments
 
-from . import declarations, options, results
+from . import declarations, results
 from .framework import BaseTaskBackend, InvalidTask, InvalidTaskBackend, Task, TaskResult, task_backends, task_enqueued
 from .options import MACHINE, InvalidOptions, Options, read_options
 
@@ -102,7 +103,7 @@ class SignalboxBackend(BaseTaskBackend):
         engine = get_engine()
         (put,) = engine.enqueue_many([job])
         if isinstance(put, errors.UnknownMachine):
-            options.publish(engine)
+            builtin_machines.publish(engine, MACHINE)
             (put,) = engine.enqueue_many([job])
         if isinstance(put, SignalboxError):
             raise put

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from machines.catalog import builtin_machines
-from machines.engine import Engine, SignalboxError
+from machines.engine import SignalboxError
 from machines.engine.jobs.records import Enqueue, build_arguments
 
 MACHINE = "django_tasks"
@@ -60,7 +59,3 @@ def read_options(given: object) -> Options:
         raise InvalidOptions(f"OPTIONS: {error}") from None
     named = {name: given.get(name, "") for name in NAMES}
     return Options(job, tuple(modules), given.get(ON_COMMIT, False), **named, debounce=debounce)
-
-
-def publish(engine: Engine) -> None:
-    builtin_machines.publish(engine, MACHINE)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from machines.integrations.tasks import options
+from machines.catalog import builtin_machines
 from machines.integrations.tasks.options import MACHINE
 from machines.worker.registry import ForeignJob
 from tests.integrations.tasks.framework import InvalidTask, TaskResultDoesNotExist, default_task_backend
@@ -23,7 +23,7 @@ def make(task, **fields):
 @pytest.fixture
 def forge(engine, tasks):
     """Puts a job of a stranger on the queue."""
-    options.publish(engine)
+    builtin_machines.publish(engine, MACHINE)
     tasks.add.get_backend().validate_task(tasks.add)  # declared here, as in a worker that imported its module
     return lambda src, payload: engine.enqueue(MACHINE, src, payload, queue="default", attempts=1)
 
