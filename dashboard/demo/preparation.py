@@ -1,12 +1,12 @@
 """Prepares the demo: Redis, the tables, the sample machines."""
 
+import json
 import os
 import secrets
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -40,34 +40,7 @@ NOTES = {
     " carrier has 60 s, and orders can be express.",
 }
 AUTHOR = Actor("shop", "demo")
-SCHEDULES: tuple[dict[str, Any], ...] = (
-    {
-        "name": "release-held-orders",
-        "description": "An order that was held for ten minutes goes on.",
-        "when": {"every": "15m"},
-        "what": {
-            "do": "fire_all", "machine": "delivery", "event": "resume",
-            "filter": {"state": "On hold", "older_than": 600},
-        },
-        "overlap": "skip",
-    },
-    {
-        "name": "retry-failed-devices",
-        "description": "What has failed overnight is tried once more before people come.",
-        "when": {"cron": "0 6 * * MON-FRI"},
-        "zone": "Europe/Zurich",
-        "what": {"do": "fire_all", "machine": "new_device", "event": "retry", "filter": {"state": "failed"}},
-    },
-    {
-        "name": "fetch-prices",
-        "description": "Each morning the partners' prices are fetched for the offers of the day.",
-        "when": {"cron": "0 5 * * *"},
-        "zone": "Europe/Zurich",
-        "what": {
-            "do": "enqueue", "machine": "service_activation", "src": "fetch_prices", "queue": "prices", "attempts": 1,
-        },
-    },
-)  # fmt: skip
+SCHEDULES = home.SAMPLES / "schedules" / "samples.json"
 BACKFILLED = {"fetch-prices": 16}
 """Days before the first start for which a schedule is run, so that it has a history."""
 
@@ -174,7 +147,7 @@ def schedules() -> str:
     held = Schedules(get_engine())
     try:
         known = {row.name for row in held.find()}
-        for schedule in SCHEDULES:
+        for schedule in json.loads(SCHEDULES.read_text(encoding="utf-8")):
             if schedule["name"] not in known:
                 held.put(schedule, author=AUTHOR.name, reason="a sample")
                 if days := BACKFILLED.get(schedule["name"]):

@@ -6,7 +6,10 @@ machine; one that is taken is moved on, one that is finished is deleted and begi
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from random import Random
+from typing import ClassVar
 from zlib import crc32
 
 from django.apps import apps
@@ -38,132 +41,6 @@ VIEWING_EVERY = 151  # beats between two runs over the viewing figures
 OWN_TOKEN = 0.3  # how often a device brings its own code
 
 
-class Traffic:
-    """Each ``beat`` is one thing that happens to one instance. Whatever the engine refuses is part of life."""
-
-    def __init__(self, engine: Engine, seed: int) -> None:
-        self._engine = engine
-        self._random = Random(seed)
-        self._orders = Orders(engine, Random(seed))
-        self._requests = Requests(engine, Random(seed), some_account)
-        self._night = NightShift(engine)
-        self._viewing = Viewing(engine, Random(seed), some_device, SERVICES)
-        self._move_patterns = apps.get_app_config("examples").pattern_traffic(Random(seed))
-        self._beats = 0
-        self._next_device = 0
-        self._until_pallet = PALLET_GAP[0] // 2
-        self._now_and_then: tuple[tuple[int, Callable[[], object]], ...] = (
-            (VIEWING_EVERY, self._viewing.move),
-            (NIGHT_EVERY, self._night.look),
-            (REQUEST_EVERY, self._requests.move),
-            (ORDER_EVERY, self._orders.move),
-            (POKE_EVERY, self._move_patterns),
-            *([(VISIT_EVERY, apps.get_app_config("examples").visit_traffic(Random(seed)))] if conf.DEMO_PACE else []),
-        )
-        self._moves: dict[str, Callable[[str], None]] = {
-            "New": self._activate,
-            "Waiting": self._enter_code,
-            "Active": self._use,
-            "Suspended": self._ask_again,
-        }
-
-    def populate(self) -> int:
-        """Start every id of the activation machine, so that the page is not empty. Return how many are new."""
-        new = 0
-        for number in range(ACTIVATIONS):
-            id = activation_id(number)
-            try:
-                self._engine.create("activation", id, actor=ACTOR)
-            except InstanceExists:
-                continue
-            new += 1
-            for _ in range(self._random.randrange(8)):
-                self._attempt(lambda id=id: self._move(id))
-        return new
-
-    def beat(self) -> bool:
-        """Make one beat. Return whether anything moved."""
-        self._beats += 1
-        for every, move in self._now_and_then:
-            if self._beats % every == 0:
-                return self._attempt(move)
-        self._until_pallet -= 1
-        if self._until_pallet <= 0:
-            self._until_pallet = self._random.randint(*PALLET_GAP)
-            arrived = [self._attempt(self._bring_in_device) for _ in range(PALLET)]
-            return any(arrived)
-        id = activation_id(self._random.randrange(ACTIVATIONS))
-        return self._attempt(lambda: self._move(id))
-
-    def _attempt(self, move: Callable[[], object]) -> bool:
-        """Attempt a move. Do nothing if an operator was quicker or the machine has changed."""
-        try:
-            move()
-        except EngineUnavailable:
-            raise
-        except SignalboxError as error:
-            log.debug("%s", error)
-            return False
-        return True
-
-    def _move(self, id: str) -> None:
-        try:
-            state = self._engine.get("activation", id).state
-        except UnknownInstance:
-            self._engine.create("activation", id, actor=ACTOR)
-            return
-        self._moves.get(state, self._restart)(id)
-
-    def _activate(self, id: str) -> None:
-        self._fire(id, "activate", {"token": self._choose_code()})
-
-    def _enter_code(self, id: str) -> None:
-        token = self._engine.get("activation", id).data.get("token", "")
-        right = CLUMSY_RIGHT if crc32(id.encode()) % CLUMSY == 0 else RIGHT
-        self._fire(id, "entitle", {"token": token if self._random.random() < right else "WRONG1"})
-
-    def _use(self, id: str) -> None:
-        if self._random.random() < RESTART:
-            self._restart(id)
-        else:
-            self._fire(id, "entitle", {"token": ""})
-
-    def _ask_again(self, id: str) -> None:
-        self._fire(id, "entitle", {"token": self._choose_code()})
-
-    def _restart(self, id: str) -> None:
-        self._engine.delete("activation", id, actor=ACTOR, reason="the device was given away")
-        self._engine.create("activation", id, actor=ACTOR)
-
-    def _bring_in_device(self) -> None:
-        """Bring in the next device of the ring. One that still waits for a worker is left alone."""
-        id = device_id(self._next_device)
-        self._next_device = (self._next_device + 1) % DEVICES
-        try:
-            instance = self._engine.get("new_device", id)
-        except UnknownInstance:
-            self._begin_device(id)
-            return
-        if instance.done:
-            self._engine.delete("new_device", id, actor=ACTOR, reason="begins again")
-            self._begin_device(id)
-        elif instance.state == "failed":
-            self._engine.fire("new_device", id, "retry", {}, actor=ACTOR)
-
-    def _begin_device(self, id: str) -> None:
-        device, service = id.split(":")
-        self._engine.create("new_device", id, {"device": device, "service": service}, actor=ACTOR)
-
-    def _fire(self, id: str, event: str, payload: dict[str, str]) -> None:
-        self._engine.fire("activation", id, event, payload, actor=ACTOR)
-
-    def _choose_code(self) -> str:
-        """Return a code of the device's own, or "": then the machine makes one."""
-        if self._random.random() >= OWN_TOKEN:
-            return ""
-        return "".join(self._random.choices("ABCDEFGHJKLMNPQRSTUVWXYZ23456789", k=6))
-
-
 def activation_id(number: int) -> str:
     """Return an id such as ``ATV-017:ABC``: five services on each device."""
     return f"ATV-{number // len(SERVICES):03d}:{SERVICES[number % len(SERVICES)]}"
@@ -179,6 +56,160 @@ def some_device(random: Random) -> str:
 
 def device_id(number: int) -> str:
     return f"ATV-{500 + number}:{SERVICES[number % len(SERVICES)]}"
+
+
+def request_id(number: int) -> str:
+    return f"A-{7000 + number}"
+
+
+@dataclass
+class Story:
+    """Each ``move`` is one thing that happens to one instance; it may raise what the engine raises."""
+
+    engine: Engine
+    random: Random
+
+    def _draw(self, likely: float) -> bool:
+        return self.random.random() < likely
+
+
+@dataclass
+class Ring(Story):
+    """Moves the instances of a ring of ids, one after the other. One that is not there begins, and one that is finished
+    begins again."""
+
+    machine: ClassVar[str]
+    name: ClassVar[Callable[[int], str]]
+    number: int = field(default=0, init=False)
+
+    def _move_next(self, count: int) -> None:
+        id = type(self).name(self.number)
+        self.number = (self.number + 1) % count
+        try:
+            instance = self.engine.get(self.machine, id)
+        except UnknownInstance:
+            self._begin(id)
+            return
+        if instance.done:
+            self.engine.delete(self.machine, id, actor=ACTOR, reason="begins again")
+            self._begin(id)
+        else:
+            self._step(instance)
+
+    def _begin(self, id: str) -> None:
+        raise NotImplementedError
+
+    def _step(self, instance: Instance) -> None:
+        raise NotImplementedError
+
+
+class Traffic:
+    """Each ``beat`` is one thing that happens to one instance. Whatever the engine refuses is part of life."""
+
+    def __init__(self, engine: Engine, seed: int) -> None:
+        self._engine = engine
+        self._random = Random(seed)
+        self._accounts = Accounts(engine, self._random)
+        self._devices = Devices(engine, self._random)
+        self._beats = 0
+        self._until_pallet = PALLET_GAP[0] // 2
+        examples = apps.get_app_config("examples")
+        self._now_and_then: tuple[tuple[int, Callable[[], object]], ...] = (
+            (VIEWING_EVERY, Viewing(engine, Random(seed)).move),
+            (NIGHT_EVERY, NightShift(engine).look),
+            (REQUEST_EVERY, Requests(engine, Random(seed)).move),
+            (ORDER_EVERY, Orders(engine, Random(seed)).move),
+            (POKE_EVERY, examples.pattern_traffic(Random(seed))),
+            *([(VISIT_EVERY, examples.visit_traffic(Random(seed)))] if conf.DEMO_PACE else []),
+        )
+
+    def populate(self) -> int:
+        """Start every id of the activation machine, so that the page is not empty. Return how many are new."""
+        new = 0
+        for number in range(ACTIVATIONS):
+            id = activation_id(number)
+            try:
+                self._engine.create("activation", id, actor=ACTOR)
+            except InstanceExists:
+                continue
+            new += 1
+            for _ in range(self._random.randrange(8)):
+                self._attempt(partial(self._accounts.move, id))
+        return new
+
+    def beat(self) -> bool:
+        """Make one beat. Return whether anything moved."""
+        self._beats += 1
+        for every, move in self._now_and_then:
+            if self._beats % every == 0:
+                return self._attempt(move)
+        self._until_pallet -= 1
+        if self._until_pallet <= 0:
+            self._until_pallet = self._random.randint(*PALLET_GAP)
+            arrived = [self._attempt(self._devices.move) for _ in range(PALLET)]
+            return any(arrived)
+        return self._attempt(lambda: self._accounts.move(some_account(self._random)))
+
+    def _attempt(self, move: Callable[[], object]) -> bool:
+        """Attempt a move. Do nothing if an operator was quicker or the machine has changed."""
+        try:
+            move()
+        except EngineUnavailable:
+            raise
+        except SignalboxError as error:
+            log.debug("%s", error)
+            return False
+        return True
+
+
+class Accounts(Story):
+    """Moves the accounts of devices with services."""
+
+    def move(self, id: str) -> None:
+        try:
+            account = self.engine.get("activation", id)
+        except UnknownInstance:
+            self.engine.create("activation", id, actor=ACTOR)
+            return
+        if account.state == "New":
+            self._fire(id, "activate", self._choose_code())
+        elif account.state == "Waiting":
+            right = CLUMSY_RIGHT if crc32(id.encode()) % CLUMSY == 0 else RIGHT
+            self._fire(id, "entitle", account.data.get("token", "") if self._draw(right) else "WRONG1")
+        elif account.state == "Active" and not self._draw(RESTART):
+            self._fire(id, "entitle", "")
+        elif account.state == "Suspended":
+            self._fire(id, "entitle", self._choose_code())
+        else:
+            self.engine.delete("activation", id, actor=ACTOR, reason="the device was given away")
+            self.engine.create("activation", id, actor=ACTOR)
+
+    def _fire(self, id: str, event: str, token: str) -> None:
+        self.engine.fire("activation", id, event, {"token": token}, actor=ACTOR)
+
+    def _choose_code(self) -> str:
+        """Return a code of the device's own, or "": then the machine makes one."""
+        if not self._draw(OWN_TOKEN):
+            return ""
+        return "".join(self.random.choices("ABCDEFGHJKLMNPQRSTUVWXYZ23456789", k=6))
+
+
+@dataclass
+class Devices(Ring):
+    """Brings in the next device of the ring. One that still waits for a worker is left alone."""
+
+    machine, name = "new_device", device_id
+
+    def move(self) -> None:
+        self._move_next(DEVICES)
+
+    def _begin(self, id: str) -> None:
+        device, service = id.split(":")
+        self.engine.create(self.machine, id, {"device": device, "service": service}, actor=ACTOR)
+
+    def _step(self, instance: Instance) -> None:
+        if instance.state == "failed":
+            self.engine.fire(self.machine, instance.id, "retry", {}, actor=ACTOR)
 
 
 ORDERS = 48  # instances of the delivery machine
@@ -202,25 +233,23 @@ CONFIRM, DECLINE = 0.7, 0.1
 PAYMENT_KEPT = 120  # seconds a payment that is over stays to be looked at
 
 
-class Orders:
-    """Each ``move`` is one thing that happens to one order; it may raise what the engine raises."""
+@dataclass
+class Orders(Story):
+    """``ids``: those of the orders that are moved."""
 
-    def __init__(self, engine: Engine, random: Random) -> None:
-        self._engine = engine
-        self._random = random
-        self._ids: list[str] = []
+    ids: list[str] = field(default_factory=list)
 
     def move(self) -> None:
-        if not self._ids:
-            self._ids = [order.id for order in self._engine.find("delivery", limit=ORDERS)]
-        if len(self._ids) < ORDERS:
+        if not self.ids:
+            self.ids = [order.id for order in self.engine.find("delivery", limit=ORDERS)]
+        if len(self.ids) < ORDERS:
             self._begin()
             return
-        id = self._random.choice(self._ids)
+        id = self.random.choice(self.ids)
         try:
-            order = self._engine.get("delivery", id)
+            order = self.engine.get("delivery", id)
         except UnknownInstance:
-            self._ids.remove(id)
+            self.ids.remove(id)
             return
         if order.done:
             if self._draw(NEXT_ORDER):
@@ -228,32 +257,32 @@ class Orders:
         elif order.configuration == ["Paying"]:
             self._pay(order)
         elif (event := self._choose_event(order.configuration)) is not None:
-            self._engine.fire("delivery", id, event, actor=ACTOR)
+            self.engine.fire("delivery", id, event, actor=ACTOR)
 
     def _begin(self) -> None:
         """Begin an order under the next number: an order that is over does not come back."""
-        numbers = [int(id.removeprefix(ORDER_PREFIX)) for id in self._ids if id.removeprefix(ORDER_PREFIX).isdecimal()]
+        numbers = [int(id.removeprefix(ORDER_PREFIX)) for id in self.ids if id.removeprefix(ORDER_PREFIX).isdecimal()]
         id = f"{ORDER_PREFIX}{max(numbers, default=FIRST_ORDER - 1) + 1}"
-        article = self._random.choice(list(ARTICLES))
-        self._engine.create("delivery", id, {"article": article, "amount": ARTICLES[article]}, actor=ACTOR)
-        self._ids.append(id)
+        article = self.random.choice(list(ARTICLES))
+        self.engine.create("delivery", id, {"article": article, "amount": ARTICLES[article]}, actor=ACTOR)
+        self.ids.append(id)
 
     def _replace(self, order: Instance) -> None:
         self._begin()
-        self._engine.delete("delivery", order.id, actor=ACTOR, reason="a new order begins")
-        self._ids.remove(order.id)
+        self.engine.delete("delivery", order.id, actor=ACTOR, reason="a new order begins")
+        self.ids.remove(order.id)
         for state in ("Paid", "Declined"):
-            for payment in self._engine.find("payment", state=state, older_than=PAYMENT_KEPT, limit=5):
-                self._engine.delete("payment", payment.id, actor=ACTOR, reason="long over")
+            for payment in self.engine.find("payment", state=state, older_than=PAYMENT_KEPT, limit=5):
+                self.engine.delete("payment", payment.id, actor=ACTOR, reason="long over")
 
     def _pay(self, order: Instance) -> None:
         """Do what the customer does in the bank's app; a worker does the bank's own part."""
         child = order.children.get("payment")
-        if child is None or self._engine.get("payment", child["id"]).state != "Confirming":
+        if child is None or self.engine.get("payment", child["id"]).state != "Confirming":
             return
-        word = self._random.random()
+        word = self.random.random()
         if word < CONFIRM + DECLINE:
-            self._engine.fire("payment", child["id"], "confirm" if word < CONFIRM else "decline", actor=ACTOR)
+            self.engine.fire("payment", child["id"], "confirm" if word < CONFIRM else "decline", actor=ACTOR)
 
     def _choose_event(self, configuration: list[str]) -> str | None:
         if configuration != ["On hold"] and self._draw(HOLD):
@@ -261,11 +290,8 @@ class Orders:
         if self._draw(CANCEL):
             return "cancel"
         states = [state for state in configuration if state in ORDER_MOVES]
-        event, likely = ORDER_MOVES[self._random.choice(states)] if states else ("", 0)
+        event, likely = ORDER_MOVES[self.random.choice(states)] if states else ("", 0)
         return event if self._draw(likely) else None
-
-    def _draw(self, likely: float) -> bool:
-        return self._random.random() < likely
 
 
 REQUEST_MACHINE = "service_activation"
@@ -273,54 +299,35 @@ REQUESTS = 60  # instances of the machine
 REQUEST_RIGHT = 0.8  # how often a customer enters the right code
 
 
-class Requests:
-    """Each ``move`` is one thing that happens to one request; it may raise what the engine raises.
+@dataclass
+class Requests(Ring):
+    """``account`` picks the requested account: the id of an instance of ``activation``. A request that waits for a
+    worker, or for an operator to retry its dead job, is left."""
 
-    ``account`` picks the requested account: the id of an instance of ``activation``.
-    """
-
-    def __init__(self, engine: Engine, random: Random, account: Callable[[Random], str]) -> None:
-        self._engine = engine
-        self._random = random
-        self._account = account
-        self._next = 0
+    machine, name = REQUEST_MACHINE, request_id
+    account: Callable[[Random], str] = some_account
 
     def move(self) -> None:
-        """Move the next request of the ring. One that waits for a worker, or for an operator to retry its dead job,
-        is left."""
-        id = request_id(self._next)
-        self._next = (self._next + 1) % REQUESTS
-        try:
-            request = self._engine.get(REQUEST_MACHINE, id)
-        except UnknownInstance:
-            self._begin(id)
-            return
-        if request.done:
-            self._engine.delete(REQUEST_MACHINE, id, actor=ACTOR, reason="begins again")
-            self._begin(id)
-        elif "refused" in request.configuration:
-            self._correct(request)
+        self._move_next(REQUESTS)
 
     def _begin(self, id: str) -> None:
-        account = self._waiting(self._account(self._random))
+        account = self._waiting(self.account(self.random))
         device, service = account.id.split(":")
-        token = account.data.get("token", "") if self._random.random() < REQUEST_RIGHT else "WRONG1"
-        self._engine.create(REQUEST_MACHINE, id, {"device": device, "service": service, "token": token}, actor=ACTOR)
+        token = account.data.get("token", "") if self._draw(REQUEST_RIGHT) else "WRONG1"
+        self.engine.create(REQUEST_MACHINE, id, {"device": device, "service": service, "token": token}, actor=ACTOR)
 
-    def _correct(self, request: Instance) -> None:
-        account = self._waiting(f"{request.data['device']}:{request.data['service']}")
-        self._engine.fire(REQUEST_MACHINE, request.id, "correct", {"token": account.data.get("token", "")}, actor=ACTOR)
+    def _step(self, instance: Instance) -> None:
+        if "refused" in instance.configuration:
+            account = self._waiting(f"{instance.data['device']}:{instance.data['service']}")
+            token = account.data.get("token", "")
+            self.engine.fire(REQUEST_MACHINE, instance.id, "correct", {"token": token}, actor=ACTOR)
 
     def _waiting(self, id: str) -> Instance:
         """Return the account, after the device asked for a code if it had none."""
-        account = self._engine.get("activation", id)
+        account = self.engine.get("activation", id)
         if account.state == "New":
-            return self._engine.fire("activation", id, "activate", {"token": ""}, actor=ACTOR)
+            return self.engine.fire("activation", id, "activate", {"token": ""}, actor=ACTOR)
         return account
-
-
-def request_id(number: int) -> str:
-    return f"A-{7000 + number}"
 
 
 VIEWS = 600  # items of a run: as many as make several chunks, and few enough to be nothing to Redis
@@ -330,39 +337,30 @@ RUN_KEPT = 300  # seconds a run that is over stays to be looked at
 FINISHED = ("done", "failed")
 
 
-class Viewing:
-    """Each ``move`` begins one run; it may raise what the engine raises. ``device`` draws one, and ``services`` are
-    what people watch on it."""
+@dataclass
+class Viewing(Story):
+    """``device`` draws one, and ``services`` are what people watch on it."""
 
-    def __init__(
-        self, engine: Engine, random: Random, device: Callable[[Random], str], services: Sequence[str]
-    ) -> None:
-        self._engine = engine
-        self._random = random
-        self._device = device
-        self._services = services
+    device: Callable[[Random], str] = some_device
+    services: Sequence[str] = SERVICES
 
     def move(self) -> None:
         """Start one run at a time: while the workers are away, runs do not pile up."""
         self._clear()
-        if self._engine.find(RUN, state="mapping", limit=1).instances:
+        if self.engine.find(RUN, state="mapping", limit=1).instances:
             return
-        run = MapReduce("viewing", minutes_watched, add_up, CHUNKS, engine=self._engine)
+        run = MapReduce("viewing", minutes_watched, add_up, CHUNKS, engine=self.engine)
         run.add_items(self._views())
         run.map()
 
     def _views(self) -> Iterator[list[str | int]]:
         for _ in range(VIEWS):
-            yield [
-                self._device(self._random),
-                self._random.choice(self._services),
-                self._random.randint(1, LONGEST_VIEWING),
-            ]
+            yield [self.device(self.random), self.random.choice(self.services), self.random.randint(1, LONGEST_VIEWING)]
 
     def _clear(self) -> None:
         for state in FINISHED:
-            for run in self._engine.find(RUN, state=state, older_than=RUN_KEPT, limit=5):
-                self._engine.fire(RUN, run.id, "remove", actor=ACTOR, reason="looked at long enough")
+            for run in self.engine.find(RUN, state=state, older_than=RUN_KEPT, limit=5):
+                self.engine.fire(RUN, run.id, "remove", actor=ACTOR, reason="looked at long enough")
 
 
 NIGHT_SHIFT = "night shift"

@@ -37,7 +37,7 @@ def expected() -> set[str]:
         elif name.startswith(tuple(MOVED)):
             top, _, rest = name.partition("/")
             found.add(MOVED[f"{top}/"] + rest)
-        elif re.fullmatch(r"examples/(((drafts|rollouts|coverage)/)?\w+\.json|tests/\w+\.yaml)", name):
+        elif re.fullmatch(r"examples/(((drafts|rollouts|coverage|schedules)/)?\w+\.json|tests/\w+\.yaml)", name):
             found.add(SAMPLES + name.removeprefix("examples/"))
         elif name.startswith("examples/project_template/"):
             found.add(f"dashboard/demo/{name}")
