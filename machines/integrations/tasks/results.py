@@ -56,7 +56,7 @@ def make_result(task: Task, alias: str, args: Any, kwargs: Any) -> TaskResult:
     """Make the result of a task that waits. Raises TypeError, which names the argument that is no JSON."""
     try:
         return _make(task, alias, args, kwargs, enqueued_at=read_time(time.time_ns() // 1_000_000))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"{declarations.get_path(task)}: {_find_culprit(args, kwargs) or error}") from None
 
 
@@ -78,7 +78,7 @@ def _find_culprit(args: Any, kwargs: Any) -> str | None:
     for name, value in [*enumerate(args), *kwargs.items()]:
         try:
             normalize_json(value)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             place = name + 1 if isinstance(name, int) else repr(name)
             return f"argument {place} is no JSON: {error}; pass text, numbers, lists and dicts"
     return None

@@ -167,21 +167,6 @@ def test_a_place_is_found_though_the_partition_of_another_is_away_whose_place_st
     assert len(found) == 1
 
 
-def test_a_place_that_is_offered_in_vain_is_for_the_next_partition_that_waits(yard):
-    yard.limit("errand", "work", group="a", concurrency=1)
-    others = find_others()
-    for number in others:
-        begin(yard, find_ids(number, 2))
-    (job,) = take(yard)
-    assert take(yard) == []
-    first = others.index(int(job.id.partition("-")[0]))
-    for id in find_ids(others[(first + 1) % 3], 2):
-        yard.force("errand", id, "idle", **WHO)
-    yard.complete(job)
-    (again,) = take(yard)
-    assert again.instance in find_ids(others[(first + 2) % 3], 2)
-
-
 def test_a_job_that_comes_back_keeps_its_one_place_under_its_new_token(yard):
     begin(yard, find_ids(find_others()[0], 1), now=NOW)
     (job,) = take(yard, now=NOW)

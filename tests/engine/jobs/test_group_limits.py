@@ -293,6 +293,18 @@ def test_limits_of_groups_that_make_no_sense_are_bad_input(yard, limit, why):
         yard.limit("door", "work", **{"group": "a", **limit})
 
 
+def test_at_most_ten_thousand_groups_have_limits_of_their_own(yard):
+    own = {f"g{number}": '{"concurrency":1}' for number in range(10_000)}
+    yard.client.hset(yard.keys.partition("door").limits("work"), mapping=own)
+    with unchanged(yard), pytest.raises(BadInput, match="at most 10000 groups of a queue have limits of their own"):
+        yard.limit("door", "work", group="one more", concurrency=1)
+    with unchanged(yard), pytest.raises(BadInput, match="declare limits for all groups"):
+        yard.pause("door", "work", group="one more", **WHO)
+    yard.limit("door", "work", group="g7", concurrency=2)
+    yard.limit("door", "work", group="g8")
+    yard.limit("door", "work", group="one more", concurrency=1)
+
+
 @for_each(
     "groups, why",
     [

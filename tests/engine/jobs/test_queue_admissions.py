@@ -3,7 +3,7 @@
 import pytest
 
 from machines.engine import Engine, errors
-from machines.engine.keys import choose_home
+from machines.engine.keys import choose_home, choose_partition
 from machines.engine.transfer import repartitioning
 from machines.engine.transfer.repartitioning import Repartition
 from tests.engine.builders import NOW, machine
@@ -110,58 +110,6 @@ def test_the_end_of_a_job_frees_its_places(yard, end):
         "hand back": lambda: yard.hand_back(job, delay=1000),
     }[end]()
     assert list_counted(yard) == []
-
-
-LIMITS = pytest.mark.parametrize("limited", ["queue", "group"])
-
-
-def limit_one(engine, limited, concurrency=1):
-    """Limits the queue, or its group a, to so many jobs."""
-    engine.limit("errand", "work", concurrency=0 if limited == "group" else concurrency)
-    if limited == "group":
-        engine.limit("errand", "work", group="a", concurrency=concurrency)
-    return find_home("a") if limited == "group" else choose_home("work", PARTITIONS)
-
-
-@LIMITS
-@pytest.mark.parametrize("is_home", [True, False], ids=["at home", "elsewhere"])
-@pytest.mark.parametrize("end", ["withdraw", "leave", "lose", "bury", "delete"])
-def test_a_place_is_free_at_once_when_its_job_is_taken_from_its_worker(yard, limited, is_home, end):
-    home = limit_one(yard, limited)
-    number = home if is_home else (home + 1) % PARTITIONS
-    begin(yard, ids := find_ids(number, 1), "a", now=NOW)
-    (job,) = take(yard, now=NOW)
-    begin(yard, find_ids((home + 2) % PARTITIONS, 2), "a", now=NOW)
-    assert take(yard, now=NOW) == []
-    later = NOW + (LEASE + 1000 if end in ("lose", "bury") else 1)
-    if end == "bury":
-        yard.client.hset(f"{job.root}:job:{job.id}", "attempts", 1)
-    {
-        "withdraw": lambda: yard.withdraw("errand", job, now=later, **WHO),
-        "leave": lambda: yard.force("errand", ids[0], "idle", now=later, **WHO),
-        "lose": lambda: None,
-        "bury": lambda: None,
-        "delete": lambda: yard.delete("errand", ids[0], **WHO),
-    }[end]()
-    if is_home and end not in ("lose", "bury"):
-        assert [member for member in list_counted(yard) if "\0l" in member] == []
-    yard.drive(["errand"], now=later)
-    assert [member for member in list_counted(yard) if "\0l" in member] == []
-    assert len(take(yard, now=later)) == 1, "the place was offered to a partition that waits"
-
-
-def test_a_place_is_found_though_the_server_forgot_that_its_job_was_withdrawn(yard):
-    home = limit_one(yard, "queue")
-    begin(yard, find_ids((home + 1) % PARTITIONS, 1), "a", now=NOW)
-    (job,) = take(yard, now=NOW)
-    yard.withdraw("errand", job, now=NOW, **WHO)
-    yard.client.fcall("sb_tick", 1, job.root, NOW, 200, "look", "hears")
-    begin(yard, find_ids((home + 2) % PARTITIONS, 1), "a", now=NOW)
-    found, now = [], NOW
-    while not found:
-        found = take(yard, now=now)
-        now += 500
-    assert now < NOW + LEASE
 
 
 def test_a_place_that_a_killed_worker_holds_is_found_when_others_are_refused(yard):
@@ -287,8 +235,10 @@ def test_marks_of_partitions_whose_jobs_are_gone_are_removed(yard):
 
 
 def test_a_queue_keeps_its_home_when_its_machine_grows(yard):
-    begin(yard, [f"a{number}" for number in range(12)], "")
+    ids = [f"a{number}" for number in range(40)]
+    begin(yard, [id for id in ids if choose_partition(id, 12) < PARTITIONS], "")
     assert len(take(yard)) == LIMIT
+    begin(yard, [id for id in ids if choose_partition(id, 12) >= PARTITIONS], "")
     Repartition(yard.client, yard.keys, "errand", 12, settle=0, max_wait=0).run()
     grown = Engine(yard.client, prefix=yard.keys.prefix)
     assert take(grown) == []

@@ -89,6 +89,10 @@ def test_a_result_that_is_no_json_fails_at_once(engine, tasks):
     assert flow.errors[0].exception_class_path == "builtins.TypeError"
 
 
+LOOP: list = []
+LOOP.append(LOOP)
+
+
 def nest(make, part, depth):
     for _ in range(depth):
         part = make(part)
@@ -104,6 +108,7 @@ def nest(make, part, depth):
         (lambda t: chord(call(t.add, 1), call(t.add, 1)), Exception, "chord takes a group and a call"),
         (lambda t: call(t.add, PREVIOUS).enqueue(), Exception, "PREVIOUS as an argument, and nothing is before it"),
         (lambda t: call(t.add, object()).enqueue(), TypeError, "argument 1 is no JSON"),
+        (lambda t: call(t.add, LOOP).enqueue(), TypeError, "argument 1 is no JSON"),
         (lambda t: call(t.foreign).enqueue(), Exception, "is no backend of Signalbox"),
         (lambda t: group(*[call(t.add, 1)] * 101).enqueue(), Exception, "a flow has 100 calls at most"),
         (lambda t: nest(group, call(t.add, 1), 16).enqueue(), Exception, "lie 15 deep in one another at most"),

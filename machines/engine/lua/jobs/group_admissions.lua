@@ -19,6 +19,10 @@ local function get_number(root)
     return tonumber(string.match(root, ':(%d+)}$'))
 end
 
+local function make_admission(group, job, token)
+    return group_limits.make_member(group, 'l', job .. ' ' .. token)
+end
+
 local function make_waiting(group, partition)
     return group_limits.make_member(group, 'w', string.format('%05d', partition))
 end
@@ -49,7 +53,7 @@ end
 
 -- Counts a job that runs under its token, also above the limit.
 function group_admissions.keep(root, queue, group, job, token, now)
-    local member = group_limits.make_member(group, 'l', job .. ' ' .. token)
+    local member = make_admission(group, job, token)
     if call('ZSCORE', keys.members(root, queue), group_limits.make_member(group, 'l', job)) then return end
     if call('ZADD', keys.members(root, queue), 0, member) == 1 then call('ZADD', keys.admitted(root, queue), now, member) end
 end
@@ -60,6 +64,7 @@ function group_admissions.admit(root, queue, group, job, token, has_more, now)
     local key, rules = keys.members(root, queue), group_limits.read(root, queue, group)
     if not rules then return 'free' end
     local earlier, waiting = find_earlier(key, group, job), make_waiting(group, string.match(job, '^%d+'))
+    if earlier == make_admission(group, job, token) then return 'held' end -- the call came twice
     local leased = rules.concurrency and group_limits.count(root, queue, group, 'l') - (earlier and 1 or 0) or 0
     local room, why = queue_limits.compute_allowance(rules, leased, 1, now)
     if room == 0 or has_more then
@@ -85,8 +90,9 @@ function group_admissions.free(root, queue, freed, now, unrun)
     local groups, offers = {}, {}
     for i = 1, #freed, 3 do
         local group, job = freed[i], freed[i + 1]
-        local member = group_limits.make_member(group, 'l', job .. ' ' .. freed[i + 2])
-        if remove(root, queue, member) or unrun or string.sub(job, -2) == '-0' then
+        local was_there = remove(root, queue, make_admission(group, job, freed[i + 2]))
+        local is_uncounted = unrun and not (group_limits.read(root, queue, group) or {}).concurrency
+        if was_there or is_uncounted or string.sub(job, -2) == '-0' then
             groups[group] = groups[group] or { count = 0, partition = string.match(job, '^%d+') }
             groups[group].count = groups[group].count + 1
         end
@@ -139,7 +145,7 @@ function group_admissions.lose(root, job, row)
     for i = 1, #homes, 2 do
         local home, group, named, token = homes[i], homes[i + 1], job, row.token or ''
         if home == get_number(root) then
-            remove(root, row.queue, group_limits.make_member(group, 'l', job .. ' ' .. token))
+            remove(root, row.queue, make_admission(group, job, token))
             named, token = home .. '-0', ''
         end
         if lost_count >= MAX_LOST then lost, lost_count = {}, 0 end
