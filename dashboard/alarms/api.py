@@ -7,11 +7,11 @@ from django.http import HttpRequest
 from ninja import Query
 from pydantic import Field
 
-from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_of
+from dashboard.api.framework.request_terms import Paging
 from dashboard.api.framework.schemas import Body, Ms, Out, Page, Reason
 from dashboard.shared.errors.redis_outage import AWAY, Panels
-from dashboard.shared.list_pages import Text
+from dashboard.shared.list_pages import Terms, Text
 from machines.alarms import actions as alarms
 from machines.alarms.alarm import Alarm
 from machines.alarms.models import KEY_LENGTH, AlarmEvent
@@ -21,7 +21,6 @@ from .queries import collect_alarms, link_alarms
 
 group = Group("alarms", "What needs attention now, who takes care of it, and the history.")
 Key = Annotated[str, Field(min_length=1, max_length=KEY_LENGTH, description="of an alarm that stands now")]
-Events = Literal["", "raised", "worsened", "cleared", "acknowledged", "assigned", "snoozed", "woken", "expired"]
 
 
 class AlarmOut(Out.derive(
@@ -63,6 +62,13 @@ class AlarmEventOut(Out.derive(AlarmEvent, "id at key kind machine severity text
     until: Ms | None = Field(None, description="of a snooze")
 
 
+class EventTerms(Terms):
+    machine: Text = ""
+    kind: Text = ""
+    event: Literal["", "raised", "worsened", "cleared", "acknowledged", "assigned", "snoozed", "woken", "expired"] = ""
+    key: Text = ""
+
+
 class OfAlarm(Body):
     key: Key
 
@@ -91,21 +97,12 @@ def list_alarms(request: HttpRequest, snoozed: bool = False) -> dict[str, Any]:
 
 
 @group.get("/alarms/history", right="view", answers=Page[AlarmEventOut])
-def list_alarm_events(
-    request: HttpRequest,
-    machine: Text = "",
-    kind: Text = "",
-    event: Events = "",
-    key: Text = "",
-    limit: int = Query(50, ge=1, le=500),
-    cursor: str | None = None,
-) -> dict[str, Any]:
+def list_alarm_events(request: HttpRequest, terms: Query[EventTerms], page: Query[Paging]) -> dict[str, Any]:
     """List the history of alarms.
 
     List events of alarms, newest first. Events of the whole installation are for accounts that see every machine.
     """
-    found = alarms.history(actor_of(request), machine=machine, kind=kind, event=event, key=key)
-    return request_terms.read_page("alarms", found, limit, cursor)
+    return page.read_page("alarms", alarms.history(actor_of(request), **terms.model_dump()))
 
 
 def _link(actor: Actor, alarm: Alarm) -> Alarm:

@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from ninja import Query
 from pydantic import Field
 
-from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.request_terms import Paging
 from dashboard.api.framework.schemas import ApprovalOut, Body, Page, Reason, Why, describe
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
@@ -32,16 +32,14 @@ class Declining(Body):
 
 
 @group.get("/approvals", answers=Page[ApprovalOut])
-def list_approvals(
-    request: HttpRequest, terms: Query[RequestTerms], limit: int = Query(50, ge=1, le=500), cursor: str | None = None
-) -> dict[str, Any]:
+def list_approvals(request: HttpRequest, terms: Query[RequestTerms], page: Query[Paging]) -> dict[str, Any]:
     """List approval requests.
 
     List requests on machines the caller may see, newest first. `decided` stands for all but open ones.
     """
     actor = actor_of(request)
-    page = request_terms.read_page("approvals", terms.find(actor), limit, cursor)
-    return page | {"items": [describe(actor, row) for row in page["items"]]}
+    found = page.read_page("approvals", terms.find(actor))
+    return found | {"items": [describe(actor, row) for row in found["items"]]}
 
 
 @group.get(APPROVAL, answers=ApprovalOut)

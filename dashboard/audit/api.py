@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from ninja import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of
@@ -26,7 +26,7 @@ class EntryOut(Out.derive(
     detail: dict[str, Any] = Field(validation_alias="facts")
 
 
-class Terms(BaseModel):
+class Terms(request_terms.LongPaging):
     model_config = ConfigDict(extra="forbid")
 
     actor: str = ""
@@ -39,8 +39,6 @@ class Terms(BaseModel):
     request: str = Field("", description="id of a request: all that came of it")
     since: str = Field("", description="from then on: 2026-11-21, or 2026-11-21T08:30, in UTC")
     until: str = Field("", description="before then")
-    limit: int = Field(100, ge=1, le=500)
-    cursor: str | None = None
 
 
 @group.get("/audit", answers=Page[EntryOut])

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_key, engine_of
-from dashboard.api.framework.request_terms import read_expected, set_etag
+from dashboard.api.framework.request_terms import LongPaging, read_expected, set_etag
 from dashboard.api.framework.schemas import Body, Data, Items, Out, Page, Reason, Why, answers_of
 from dashboard.shared.errors.problems import redact_facts
 from machines.engine import (
@@ -258,17 +258,15 @@ def explain_event(request: HttpRequest, machine: str, id: str, body: Asking) -> 
 
 
 @group.get(f"{INSTANCE}/history", right="view", answers=Page[StepOut])
-def get_history(
-    request: HttpRequest, machine: str, id: str, limit: int = Query(100, ge=1, le=500), cursor: str | None = None
-) -> dict[str, Any]:
+def get_history(request: HttpRequest, machine: str, id: str, page: Query[LongPaging]) -> dict[str, Any]:
     """List history steps, newest first.
 
     List the steps, as far as they are kept.
     """
-    before = request_terms.read_number("history", cursor)
-    steps = instances.history(actor_of(request), machine, id, limit=limit + 1, before=before)
-    further = steps[limit - 1].revision if len(steps) > limit else None
-    return {"items": steps[:limit], "next": request_terms.make_cursor("history", further)}
+    before = request_terms.read_number("history", page.cursor)
+    steps = instances.history(actor_of(request), machine, id, limit=page.limit + 1, before=before)
+    further = steps[page.limit - 1].revision if len(steps) > page.limit else None
+    return {"items": steps[: page.limit], "next": request_terms.make_cursor("history", further)}
 
 
 @group.get(f"{INSTANCE}/waits", right="view", answers=Items[JobLine])

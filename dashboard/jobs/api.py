@@ -6,8 +6,8 @@ from django.http import HttpRequest
 from ninja import Query
 from pydantic import Field
 
-from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_of
+from dashboard.api.framework.request_terms import Paging, make_cursor
 from dashboard.api.framework.schemas import Acting, Items, Ms, Out, Page
 from machines.engine import Job, LookupFailed, Pause, QueueStats
 from machines.engine.limits import MAX_CONCURRENCY, MAX_INTEGER
@@ -189,8 +189,8 @@ def _find_queue(request: HttpRequest, machine: str, queue: str) -> QueueStats:
 @queues_group.get(f"{QUEUE}/jobs", right="view", answers=Jobs)
 def list_jobs(
     request: HttpRequest, machine: str, queue: str,
-    place: Literal["ready", "leased", "delayed", "dead", "handled"] = "ready",
-    limit: int = Query(50, ge=1, le=500), cursor: str | None = None, *, search: Query[SearchTerms],
+    place: Literal["ready", "leased", "delayed", "dead", "handled"] = "ready", *, search: Query[SearchTerms],
+    page: Query[Paging],
 ) -> dict[str, Any]:  # fmt: skip
     """List jobs of a queue by state.
 
@@ -200,33 +200,27 @@ def list_jobs(
     Jobs move while they are listed: a page shows one moment.
     """
     _find_queue(request, machine, queue)
-    start = request_terms.read_number(f"jobs:{place}", cursor) or 0
+    kind, actor = f"jobs:{place}", actor_of(request)
+    about = {"place": place, "offset": page.read_offset(kind)}
     if search.given:
-        about = {"place": place, "limit": limit, "offset": start}
-        hits = find_jobs(actor_of(request), machine, queue, search.terms, **about)
-        cursor = request_terms.make_cursor(f"jobs:{place}", hits.next)
-        return {"items": hits.jobs, "next": cursor, "looked": hits.looked}
-    found = job_queries.find(actor_of(request), machine, queue, place=place, limit=limit + 1, offset=start)
-    further = start + limit if len(found) > limit else None
-    return {"items": found[:limit], "next": request_terms.make_cursor(f"jobs:{place}", further)}
+        hits = find_jobs(actor, machine, queue, search.terms, **about, limit=page.limit)
+        return {"items": hits.jobs, "next": make_cursor(kind, hits.next), "looked": hits.looked}
+    return page.cut(kind, job_queries.find(actor, machine, queue, **about, limit=page.limit + 1))
 
 
 @queues_group.get(f"{QUEUE}/groups", right="view", answers=Groups)
 def list_groups(
-    request: HttpRequest, machine: str, queue: str, order: groups.Order = "depth",
-    limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    request: HttpRequest, machine: str, queue: str, page: Query[Paging], order: groups.Order = "depth"
+) -> dict[str, Any]:
     """List groups of a queue.
 
     List the groups of ready and leased jobs, and those with limits of their own: by ready jobs, by the longest wait or
     by new jobs. Of a queue with more than 10,000 ready jobs a sample is read.
     """
     _find_queue(request, machine, queue)
-    start = request_terms.read_number(f"groups:{order}", cursor) or 0
-    found = groups.list_groups(actor_of(request), machine, queue, order=order)
-    further = start + limit if len(found.items) > start + limit else None
-    page = {"items": found.items[start : start + limit], "next": request_terms.make_cursor(f"groups:{order}", further)}
-    return page | {"looked": found.looked, "ready": found.ready}
+    kind, found = f"groups:{order}", groups.list_groups(actor_of(request), machine, queue, order=order)
+    listed = page.cut(kind, found.items[page.read_offset(kind) :])
+    return listed | {"looked": found.looked, "ready": found.ready}
 
 
 @queues_group.post(f"{QUEUE}/pause", right="operate", answers=QueueOut)

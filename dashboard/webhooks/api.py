@@ -7,8 +7,8 @@ from django.http import HttpRequest
 from ninja import Query, Status
 from pydantic import Field
 
-from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.request_terms import Paging
 from dashboard.api.framework.schemas import Body, Items, Out, Page
 from machines.models import Delivery, LogGap, Webhook
 from machines.people.actor import Actor
@@ -137,15 +137,14 @@ def test_webhook(request: HttpRequest, webhook: int) -> Delivery:
 
 @group.get(f"{WEBHOOK}/deliveries", answers=Page[DeliveryOut])
 def list_deliveries(
-    request: HttpRequest, webhook: int, terms: Query[DeliveryTerms], limit: int = Query(50, ge=1, le=500),
-    cursor: str | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    request: HttpRequest, webhook: int, terms: Query[DeliveryTerms], page: Query[Paging]
+) -> dict[str, Any]:
     """List deliveries.
 
     List deliveries, newest first.
     """
     found = management.deliveries(actor_of(request), webhook, state=terms.state)
-    return request_terms.read_page("deliveries", found, limit, cursor)
+    return page.read_page("deliveries", found)
 
 
 @group.post(f"{WEBHOOK}/deliveries/{{int:delivery}}/redeliver", answers=DeliveryOut)

@@ -7,6 +7,7 @@ import base64
 import binascii
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
 from django.db.models import QuerySet
@@ -57,10 +58,29 @@ def read_number(kind: str, cursor: str | None) -> int | None:
     return place
 
 
-def read_page(kind: str, found: QuerySet[Any], limit: int, cursor: str | None) -> dict[str, Any]:
-    """Return a page of the rows of a table, newest first, as ``Page`` has it. Raises BadCursor."""
-    rows, further = cut_page(found, read_number(kind, cursor), limit)
-    return {"items": rows, "next": make_cursor(kind, further)}
+class Paging(BaseModel):
+    """Which page of a list is asked for."""
+
+    limit: int = Field(50, ge=1, le=500)
+    cursor: str | None = Field(None, description="`next` of the page before")
+
+    def read_page(self, kind: str, found: QuerySet[Any]) -> dict[str, Any]:
+        """Return the page of the rows of a table, newest first, as ``Page`` has it. Raises BadCursor."""
+        rows, further = cut_page(found, read_number(kind, self.cursor), self.limit)
+        return {"items": rows, "next": make_cursor(kind, further)}
+
+    def read_offset(self, kind: str) -> int:
+        """Return how many rows the pages before had. Raises BadCursor."""
+        return read_number(kind, self.cursor) or 0
+
+    def cut(self, kind: str, found: Sequence[Any]) -> dict[str, Any]:
+        """Return the page of ``found``, which begins with it and goes on for one row at least, if there is one."""
+        further = self.read_offset(kind) + self.limit if len(found) > self.limit else None
+        return {"items": found[: self.limit], "next": make_cursor(kind, further)}
+
+
+class LongPaging(Paging):
+    limit: int = Field(100, ge=1, le=500)
 
 
 def _read_place(kind: str, cursor: str | None) -> object:
@@ -132,12 +152,10 @@ class Filter(BaseModel):
     is_: str = Field("", alias="is", description="its value, a beginning like `ATV-*`, or a range like `5..10`")
 
 
-class Terms(Filter):
+class Terms(Filter, Paging):
     """The same, and how it is listed."""
 
     order: Literal["oldest", "newest"] = Field("oldest", description="by the time they entered their state")
-    limit: int = Field(50, ge=1, le=500)
-    cursor: str | None = Field(None, description="`next` of the page before")
 
 
 def read_filter(actor: Actor, machine: str, terms: Filter) -> dict[str, Any]:

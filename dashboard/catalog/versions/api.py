@@ -7,9 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Status
 from pydantic import Field
 
-from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, charge, engine_key
-from dashboard.api.framework.request_terms import read_expected, set_etag
+from dashboard.api.framework.request_terms import Paging, read_expected, set_etag
 from dashboard.api.framework.schemas import Acting, ApprovalOut, Body, Ms, Out, Page, Why, answers_of
 from dashboard.catalog.api import FindingOut, Published
 from dashboard.instances.api import INSTANCE, InstanceOut
@@ -319,15 +318,15 @@ class DraftCheck(Out):
 
 @drafts_group.get(DRAFTS, answers=Page[DraftRow])
 def list_drafts(
-    request: HttpRequest, machine: str, state: Literal["open", "published", "discarded", "any"] = "open",
-    limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
+    request: HttpRequest, machine: str, page: Query[Paging],
+    state: Literal["open", "published", "discarded", "any"] = "open",
 ) -> dict[str, Any]:  # fmt: skip
     """List drafts.
 
     List drafts, newest first.
     """
     found = drafts.list_drafts(actor_of(request), machine, state="" if state == "any" else state)
-    return request_terms.read_page("drafts", found, limit, cursor)
+    return page.read_page("drafts", found)
 
 
 @drafts_group.post(

@@ -7,8 +7,8 @@ from django.http import HttpRequest
 from ninja import Query, Status
 from pydantic import Field
 
-from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, charge
+from dashboard.api.framework.request_terms import Paging
 from dashboard.api.framework.schemas import ApprovalOut, Body, Mistaken, Ms, Out, Page, Reason, Why
 from dashboard.catalog.api import FindingOut
 from machines.catalog.versions import comparison
@@ -194,14 +194,12 @@ def make_plan(request: HttpRequest, machine: str, body: PlanTerms) -> PlanOut:
 
 
 @group.get(PLANS, right="view", answers=Page[StoredRow])
-def list_plans(
-    request: HttpRequest, machine: str, limit: int = Query(50, ge=1, le=500), cursor: str | None = None
-) -> dict[str, Any]:
+def list_plans(request: HttpRequest, machine: str, page: Query[Paging]) -> dict[str, Any]:
     """List stored plans.
 
     List plans, newest first.
     """
-    return request_terms.read_page("plans", plans.list_plans(actor_of(request), machine), limit, cursor)
+    return page.read_page("plans", plans.list_plans(actor_of(request), machine))
 
 
 @group.post(

@@ -117,17 +117,15 @@ def get_bulk(request: HttpRequest, id: str) -> dict[str, Any]:
 
 
 @group.get(f"{BULK}/results", right="view", answers=Page[RowOut])
-def list_bulk_results(
-    request: HttpRequest, id: str, limit: int = Query(100, ge=1, le=500), cursor: str | None = None
-) -> dict[str, Any]:
+def list_bulk_results(request: HttpRequest, id: str, page: Query[request_terms.LongPaging]) -> dict[str, Any]:
     """List items with preview and result.
 
     List the items in the order in which they are moved.
     """
     actor = actor_of(request)
     now, _ = bulks.get(actor, id)
-    start = request_terms.read_number("bulk", cursor) or 0
-    found = bulks.rows(actor, id, start, limit)
+    start = page.read_offset("bulk")
+    found = bulks.rows(actor, id, start, page.limit)
     further = start + len(found)
     end = further >= (now.data.get("found") or 0) or not found
     return {
