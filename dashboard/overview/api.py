@@ -1,13 +1,13 @@
 """All machines together: one search for everything, and statistics."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
 from ninja import Query
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from dashboard.api.framework.operation import Group, actor_of, engine_of
-from dashboard.api.framework.schemas import Ms, Out
+from dashboard.api.framework.schemas import Out
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.insight.statistics.series import Gap, Line, Series, series
 
@@ -63,47 +63,36 @@ class LineOut(Out.derive(Line, "name values")):
     rest: bool = Field(False, description="the sum of all that have no line of their own")
 
 
-class GapOut(Out.derive(Gap, "machine transitions", times="begin end")):
+Seconds = Annotated[int, BeforeValidator(lambda seconds: seconds * 1000)]
+"""A time of a record in seconds, which is answered in ms."""
+
+
+class GapOut(Out.derive(Gap, "machine transitions")):
     """transitions: in all of it; when, nobody measured"""
 
+    begin: Seconds = Field(description="milliseconds since the epoch")
+    end: Seconds = Field(description="milliseconds since the epoch")
 
-class SeriesOut(Out.derive(Series, "what span unit step at")):
-    """unit: "/min", "ms", or empty for a count
-    step: ms from one of `at` to the next
-    at: where each step begins, ms
-    """
 
+class SeriesOut(Out.derive(Series, "what span unit")):
+    """unit: "/min", "ms", or empty for a count"""
+
+    step: Seconds = Field(description="ms from one of `at` to the next")
+    at: list[Seconds] = Field(description="where each step begins, ms")
     lines: list[LineOut]
     gaps: list[GapOut]
-    measured: Ms = Field(description="the last measurement, ms; 0 before the first")
-
-
-def _describe(found: Series) -> dict[str, Any]:
-    gaps = [
-        {"machine": gap.machine, "begin": gap.begin * 1000, "end": gap.end * 1000, "transitions": gap.transitions}
-        for gap in found.gaps
-    ]
-    return {
-        "what": found.what,
-        "span": found.span,
-        "unit": found.unit,
-        "step": found.step * 1000,
-        "at": [at * 1000 for at in found.at],
-        "lines": found.lines,
-        "gaps": gaps,
-        "measured": found.measured * 1000,
-    }
+    measured: Seconds = Field(description="the last measurement, ms; 0 before the first")
 
 
 @statistics_group.get("/statistics", answers=SeriesOut)
 def get_statistics(
     request: HttpRequest, what: Literal["transitions", "work", "failures"] = "transitions", span: Spans = "hour"
-) -> dict[str, Any]:
+) -> Series:
     """Get statistics of all machines.
 
     Return the figures of all machines the caller may see. Rates are a minute's.
     """
-    return _describe(series(list(engine_of(request).machines()), span, what))
+    return series(list(engine_of(request).machines()), span, what)
 
 
 @statistics_group.get("/machines/{name:machine}/statistics", answers=SeriesOut)
@@ -115,11 +104,11 @@ def get_machine_statistics(
     ] = "edges",
     span: Spans = "hour",
     queue: str = "",
-) -> dict[str, Any]:
+) -> Series:
     """Get statistics of a machine or a queue.
 
     Return the figures of one machine. `queue` narrows throughput and times. Times are p50, p95 and p99, right to a
     factor of two.
     """
     engine_of(request).live(machine)  # raises where there is none
-    return _describe(series([machine], span, what, queue=queue))
+    return series([machine], span, what, queue=queue)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Generic, Self, TypeVar, get_type_hints
 from django.db.models import BooleanField, DateTimeField, IntegerField, Model
 from django.http import HttpRequest, HttpResponse
 from ninja.parser import Parser
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, create_model
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, create_model
 
 from dashboard.shared.times import in_ms
 from dashboard.site.mount_point import api_path
@@ -89,13 +89,15 @@ class Out(BaseModel):
         return reference
 
     @classmethod
-    def derive(cls, record: type[Any], names: str, *, times: str = "") -> type[Self]:
+    def derive(cls, record: type[Any], names: str, *, times: str = "", of: str = "") -> type[Self]:
         """Make a base of it with fields and properties of a record, a dataclass or a model: those called ``names``,
-        with its types, and ``times``, which are ms."""
+        with its types, and ``times``, which are ms. ``of``: the attribute that holds the record, if what is answered
+        is not the record itself."""
         types = get_type_hints(record) if is_dataclass(record) else _list_column_types(record)
         fields = {name: types.get(name) or _read_property_type(record, name) for name in names.split()}
         fields |= dict.fromkeys(times.split(), Ms)
-        return create_model(record.__name__, __base__=cls, **{name: (kind, ...) for name, kind in fields.items()})
+        paths = {name: Field(validation_alias=AliasPath(of, name)) if of else ... for name in fields}
+        return create_model(record.__name__, __base__=cls, **{name: (fields[name], paths[name]) for name in fields})
 
     @classmethod
     def build(cls, record: object, **more: Any) -> Self:
@@ -209,11 +211,11 @@ def answers_of(done: Any) -> dict[int, Any]:
 
 
 def describe(actor: Actor, approval: Approval) -> ApprovalOut:
-    facts = {name: getattr(approval, name) for name in ApprovalOut.model_fields if hasattr(approval, name)}
-    facts["asked"] = approval_queries.show_asked(actor, approval)
-    facts["approvers"] = [vote.voter for vote, counts in approval_queries.list_votes(approval) if counts]
-    facts["empty_groups"] = approval_queries.list_empty_groups(approval)
-    return ApprovalOut.model_validate(facts)
+    return ApprovalOut.build(
+        approval, asked=approval_queries.show_asked(actor, approval),
+        approvers=[vote.voter for vote, counts in approval_queries.list_votes(approval) if counts],
+        empty_groups=approval_queries.list_empty_groups(approval),
+    )  # fmt: skip
 
 
 def file_request(request: HttpRequest, needed: ApprovalNeeded) -> HttpResponse:

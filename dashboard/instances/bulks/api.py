@@ -14,10 +14,10 @@ from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_key
 from dashboard.api.framework.schemas import Acting, Body, Data, Ms, Out, Page, Reason, answers_of
 from machines.engine import Instance
-from machines.instances.bulks import Order, Row
+from machines.instances.bulks import Order
 from machines.instances.bulks import actions as bulks
 from machines.instances.bulks.order import ACTIONS, MAX_RATE
-from machines.instances.bulks.store import Note
+from machines.instances.bulks.store import Item, Note
 from machines.people.actor import Actor
 from machines.people.redaction import redactor_of
 
@@ -29,10 +29,11 @@ class NoteOut(Out.derive(Note, "word why")):
     """word: done, refused, changed, gone, failed; of migrate also kept and already; of a dry run what it would be"""
 
 
-class RowOut(Out):
-    id: str
-    state: str = Field(description="when it was found")
-    revision: int = Field(description="of the instance when it was found")
+class RowOut(Out.derive(Item, "id state revision", of="item")):
+    """state: when it was found
+    revision: of the instance when it was found
+    """
+
     verdict: NoteOut | None = Field(None, description="of the dry run")
     outcome: NoteOut | None = None
 
@@ -129,18 +130,8 @@ def list_bulk_results(request: HttpRequest, id: str, page: Query[request_terms.L
     further = start + len(found)
     end = further >= (now.data.get("found") or 0) or not found
     return {
-        "items": [_describe_row(row) for row in found],
+        "items": found,
         "next": request_terms.make_cursor("bulk", None if end else further),
-    }
-
-
-def _describe_row(row: Row) -> dict[str, Any]:
-    notes = {"verdict": row.verdict, "outcome": row.outcome}
-    texts = {name: note and {"word": note.word, "why": note.why} for name, note in notes.items()}
-    return texts | {
-        "id": row.item.id,
-        "state": row.item.state,
-        "revision": row.item.revision,
     }
 
 

@@ -18,7 +18,7 @@ from machines.jobs.failures import queries
 from machines.jobs.failures.actions import MAX_RATE, RATE
 from machines.jobs.failures.found_jobs import JobsOrder, start
 from machines.jobs.failures.queries import GroupView
-from machines.models import FailureAction
+from machines.models import FailureAction, FailureGroup
 
 from .forms import InboxTerms
 
@@ -31,21 +31,19 @@ class QueueOf(Out):
     queue: str
 
 
-class FailureGroupOut(Out.derive(
-    GroupView, "count attempts open recent trend machines versions", times="first_seen last_seen"
-)):  # fmt: skip
-    """count: deaths of jobs, on machines the caller may see
+class FailureGroupOut(
+    Out.derive(GroupView, "count attempts open recent trend machines versions", times="first_seen last_seen"),
+    Out.derive(FailureGroup, "id handler kind shape assignee", of="group"),
+):
+    """kind: exception class
+    shape: message with placeholders; empty for a machine with sensitive fields
+    count: deaths of jobs, on machines the caller may see
     open: jobs that are still dead
     recent: deaths in the last 24 hours
     trend: deaths by hour, the oldest first
     """
 
-    id: int
-    handler: str
-    kind: str = Field(description="exception class")
-    shape: str = Field(description="message with placeholders; empty for a machine with sensitive fields")
     state: Literal["open", "muted", "resolved"]
-    assignee: str
     resolved_at: Ms | None = None
     regressed_at: Ms | None = Field(None, description="its first failure after it was resolved")
     queues: list[QueueOf]
@@ -119,12 +117,10 @@ class Skipping(Redriving):
     result: Any = Field(None, description="what each job is taken to have returned")
 
 
-def _describe(view: GroupView) -> dict[str, Any]:
-    row = view.group
-    stored = {name: getattr(row, name) for name in ("id", "handler", "kind", "shape", "state", "assignee")}
+def _describe(view: GroupView, answer: type[FailureGroupOut] = FailureGroupOut, **more: Any) -> FailureGroupOut:
     queues = [{"machine": machine, "queue": queue} for machine, queue in view.queues]
-    times = {"resolved_at": row.resolved_at or None, "regressed_at": view.regressed_at or None}
-    return FailureGroupOut.build(view, **stored, **times, queues=queues).model_dump()
+    times = {"resolved_at": view.group.resolved_at or None, "regressed_at": view.regressed_at or None}
+    return answer.build(view, state=view.group.state, queues=queues, **times, **more)
 
 
 @group.get("/errors", right="view", answers=FailureGroups)
@@ -190,18 +186,17 @@ def act_on_jobs(request: HttpRequest, machine: str, queue: str, body: ActingOnFo
 
 
 @group.get(GROUP, right="view", answers=FailureGroupDetail)
-def get_error(request: HttpRequest, group: int) -> dict[str, Any]:
+def get_error(request: HttpRequest, group: int) -> FailureGroupOut:
     """Get a failure group.
 
     Return the group with its latest actions.
     """
     actor = actor_of(request)
-    view = queries.get(actor, group)
-    return _describe(view) | {"actions": queries.running_actions(actor, group)}
+    return _describe(queries.get(actor, group), FailureGroupDetail, actions=queries.running_actions(actor, group))
 
 
 @group.post(f"{GROUP}/assign", right="operate", answers=FailureGroupOut, example={"assignee": "ann"})
-def assign_error(request: HttpRequest, group: int, body: Assigning) -> dict[str, Any]:
+def assign_error(request: HttpRequest, group: int, body: Assigning) -> FailureGroupOut:
     """Assign a group.
 
     Assign the group. Needs the right on every machine of the group.
@@ -210,7 +205,7 @@ def assign_error(request: HttpRequest, group: int, body: Assigning) -> dict[str,
 
 
 def _change(name: str, summary: str, about: str, change: Callable[..., GroupView]) -> None:
-    def view(request: HttpRequest, group: int, body: Acting) -> dict[str, Any]:
+    def view(request: HttpRequest, group: int, body: Acting) -> FailureGroupOut:
         return _describe(change(actor_of(request), group, reason=body.reason))
 
     view.__doc__ = f"{about} Needs the right on every machine of the group."
