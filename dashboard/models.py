@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import IntegrityError, models, transaction
 from django.db.models import Q, QuerySet
 from django.urls import Resolver404
 
@@ -51,7 +51,11 @@ class SavedView(models.Model):
         self.full_clean()
         if self._state.adding and SavedView.objects.filter(owner=self.owner).count() >= MOST:
             raise ValidationError({"name": f"{MOST} views per person is the maximum: delete one"})
-        super().save(*args, **kwargs)
+        try:
+            with transaction.atomic():
+                super().save(*args, **kwargs)
+        except IntegrityError:
+            raise ValidationError({"name": "you already have a view with this name"}) from None
 
     @property
     def url(self) -> str:

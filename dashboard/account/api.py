@@ -4,7 +4,6 @@ and saved views."""
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Status
 from pydantic import Field
@@ -256,12 +255,9 @@ def save_view(request: HttpRequest, body: Saving) -> ViewOut:
     """Save a view."""
     view = SavedView(owner=actor_of(request).user, **body.model_dump())
     try:
-        with transaction.atomic():
-            view.save()
+        view.save()
     except ValidationError as error:
         raise _describe_mistake(error, Saving) from None
-    except IntegrityError:
-        raise Mistaken("you already have a view with this name", "name") from None
     return _describe(view)
 
 

@@ -8,7 +8,6 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -209,28 +208,20 @@ def _get_own_view(request: HttpRequest, id: int) -> SavedView:
 
 
 def _save_view(request: HttpRequest, view: SavedView, what: str) -> HttpResponse:
+    """Save the view. Show the form again with its errors; without a valid page there is no page to return to."""
     try:
-        with transaction.atomic():
-            view.save()
-    except (ValidationError, IntegrityError) as error:
-        return _show_view_errors(request, view, what, error)
-    return redirect(view.url)
-
-
-def _show_view_errors(request: HttpRequest, view: SavedView, what: str, error: Exception) -> HttpResponse:
-    """Show the form again with its errors. Without a valid page there is no page to return to."""
-    said = (
-        error.message_dict
-        if isinstance(error, ValidationError)
-        else {"name": ["you already have a view with this name"]}
-    )
+        view.save()
+    except ValidationError as error:
+        said = error.message_dict
+    else:
+        return redirect(view.url)
     context = {
         "section": "",
         "view": view,
         "what": what,
         "mistakes": [text for texts in said.values() for text in texts],
+        "known": "page" not in said,
     }
-    context["known"] = "page" not in said
     return render_page(request, "signalbox/account/saved_view.html", context, status=400)
 
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_key
-from dashboard.api.framework.schemas import Acting, Body, Data, Ms, Out, Page, Reason, answers_of
+from dashboard.api.framework.schemas import Acting, Body, Data, Out, Page, Reason, answers_of
 from machines.engine import Instance
 from machines.instances.bulks import Order
 from machines.instances.bulks import actions as bulks
@@ -38,15 +38,15 @@ class RowOut(Out.derive(Item, "id state revision", of="item")):
     outcome: NoteOut | None = None
 
 
-class BulkOut(Out.derive(Order, "machine action reason actor rate unchanged filter of")):
-    """of: the bulk action whose failed instances it retries, or empty"""
+class BulkOut(
+    Out.derive(Order, "machine action target reason actor rate unchanged filter of"),
+    Out.derive(Instance, "id state suspended revision", times="created", of="now"),
+):
+    """target: the event, the states, the invoke, or the version and the plan
+    of: the bulk action whose failed instances it retries, or empty
+    revision: of the bulk's own instance
+    """
 
-    id: str
-    target: str = Field(description="the event, the states, the invoke, or the version and the plan")
-    state: str
-    suspended: int | None = None
-    revision: int = Field(description="of the bulk's own instance")
-    created: Ms
     found: int
     checked: int = Field(description="instances previewed so far")
     tried: int = Field(description="instances processed so far")
@@ -73,18 +73,11 @@ class Rating(Body):
     rate: int = Field(ge=0, le=MAX_RATE, description="max instances per second; 0: no limit")
 
 
-def describe(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
-    data, facts = now.data, order.facts()
-    return facts | {
-        "filter": redactor_of(actor, order.machine).value(facts["filter"]),
-        "id": now.id,
-        "state": now.state,
-        "suspended": now.suspended,
-        "revision": now.revision,
-        "created": now.created,
-        **{name: data.get(name) or 0 for name in ("found", "checked", "tried")},
-        **{name: data.get(name) or {} for name in ("verdicts", "outcomes")},
-    }
+def describe(actor: Actor, now: Instance, order: Order) -> BulkOut:
+    numbers = {name: now.data.get(name) or 0 for name in ("found", "checked", "tried")}
+    counts = {name: now.data.get(name) or {} for name in ("verdicts", "outcomes")}
+    terms = redactor_of(actor, order.machine).value(order.filter)
+    return BulkOut.build(order, now=now, filter=terms, **numbers, **counts)
 
 
 @group.post(
@@ -111,7 +104,7 @@ def _make_id(key: str | None) -> str | None:
 
 
 @group.get(BULK, right="view", answers=BulkOut)
-def get_bulk(request: HttpRequest, id: str) -> dict[str, Any]:
+def get_bulk(request: HttpRequest, id: str) -> BulkOut:
     """Get progress."""
     actor = actor_of(request)
     return describe(actor, *bulks.get(actor, id))
@@ -155,7 +148,7 @@ def _declare(name: str) -> None:
 
 
 def _make_operation(act: Callable[[Actor, str], Instance], about: str) -> Callable[..., Any]:
-    def operation(request: HttpRequest, id: str) -> dict[str, Any]:
+    def operation(request: HttpRequest, id: str) -> BulkOut:
         actor = actor_of(request)
         order = bulks.find_order(id)  # before: one that is removed may be gone afterwards
         now = act(actor, id)
@@ -170,7 +163,7 @@ for _name in OPERATIONS:
 
 
 @group.post(f"{BULK}/rate", right="operate", answers=BulkOut, example={"rate": 10})
-def rate_bulk(request: HttpRequest, id: str, body: Rating) -> dict[str, Any]:
+def rate_bulk(request: HttpRequest, id: str, body: Rating) -> BulkOut:
     """Update the rate limit."""
     actor = actor_of(request)
     bulks.rate(actor, id, body.rate)
