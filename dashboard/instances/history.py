@@ -17,7 +17,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
 from dashboard.shared.addresses import REVISION_DIGITS, find_page_address, parse_number
-from dashboard.shared.csv_export import Export, list_lines, name_file, stream_csv, stream_json
+from dashboard.shared.csv_export import Export, list_json, list_lines, name_file, stream_csv, stream_json
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.times import format_iso
 from dashboard.shared.version_view import (
@@ -54,7 +54,8 @@ def export_csv(request: HttpRequest, machine: str, id: str) -> StreamingHttpResp
 def export_json(request: HttpRequest, machine: str, id: str) -> StreamingHttpResponse:
     """Send all stored steps as JSON, the newest first."""
     export, rows = _read_rows(request, machine, id)
-    return stream_json(export, _list_json(machine, id, rows), name_file(f"{machine}-{id}-history.json"))
+    lines = list_json({"machine": machine, "instance": id}, "steps", ([row] for row in rows))
+    return stream_json(export, lines, name_file(f"{machine}-{id}-history.json"))
 
 
 def _read_rows(request: HttpRequest, machine: str, id: str) -> tuple[Export, Iterator[dict[str, Any]]]:
@@ -102,15 +103,6 @@ def _make_cells(row: dict[str, Any]) -> dict[str, Any]:
         "payload": _compact(row["payload"]),
         "changes": _compact(row["changes"]),
     }
-
-
-def _list_json(machine: str, id: str, rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    yield f'{{"machine": {json.dumps(machine)}, "instance": {json.dumps(id)}, "steps": ['
-    between = "\n"
-    for row in rows:
-        yield between + json.dumps(row, ensure_ascii=False)
-        between = ",\n"
-    yield "\n]}\n"
 
 
 def _compact(value: dict[str, Any]) -> str:

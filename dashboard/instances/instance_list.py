@@ -3,7 +3,6 @@ has, how a row is written, and the list as CSV or JSON."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -18,7 +17,7 @@ from django.views.decorators.http import require_safe
 from dashboard.shared import times, version_view
 from dashboard.shared.addresses import find_instance_address, find_page_address
 from dashboard.shared.counts import StateCounts, count_states
-from dashboard.shared.csv_export import Export, list_lines, name_file, stream_csv, stream_json
+from dashboard.shared.csv_export import Export, list_json, list_lines, name_file, stream_csv, stream_json
 from dashboard.shared.diagram_modes import DEFAULT, mode_of
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
@@ -407,7 +406,7 @@ TRUNCATED = f"more than {MAX_ROWS:,} instances match: narrow the filter"
 def export_csv(request: HttpRequest, machine: str) -> StreamingHttpResponse:
     """Send the list as CSV: its facts, then a column for each data field of the current version."""
     export, _, fields, pages = _open(request, machine)
-    return stream_csv(export, _list_lines(pages, fields), name_file(f"{machine}-instances.csv"))
+    return stream_csv(export, _list_lines(export, pages, fields), name_file(f"{machine}-instances.csv"))
 
 
 @require_audited("view", "export")
@@ -415,7 +414,10 @@ def export_csv(request: HttpRequest, machine: str) -> StreamingHttpResponse:
 def export_json(request: HttpRequest, machine: str) -> StreamingHttpResponse:
     """Send the list as JSON: ``{"machine", "filter", "instances": [...], "complete"}``."""
     export, listing, _, pages = _open(request, machine)
-    return stream_json(export, _list_json(machine, listing, pages), name_file(f"{machine}-instances.json"))
+    head = {"machine": machine, "filter": dict(listing.filter.texts)}
+    rows = ([_make_facts(one) | {"data": one.data} for one in page] for page in pages)
+    lines = list_json(head, "instances", rows, lambda: {"complete": not export.is_cut})
+    return stream_json(export, lines, name_file(f"{machine}-instances.json"))
 
 
 def _open(request: HttpRequest, machine: str) -> tuple[Export, InstanceList, list[str], Iterator[Page]]:
@@ -437,11 +439,12 @@ def _read(engine: RedactedEngine, listing: InstanceList, cursor: str | None) -> 
 
 
 def _read_pages(engine: RedactedEngine, listing: InstanceList, page: Page, export: Export) -> Iterator[Page]:
-    """Yield pages up to MAX_ROWS instances; the last one has a cursor where there would be more."""
+    """Yield pages up to MAX_ROWS instances."""
     while True:
         export.rows += len(page.instances)
         yield page
         if page.cursor is None or export.rows >= MAX_ROWS:
+            export.is_cut = page.cursor is not None
             return
         page = _read(engine, listing, page.cursor)
 
@@ -460,30 +463,13 @@ def _make_facts(instance: Instance) -> dict[str, Any]:
     }
 
 
-def _list_lines(pages: Iterator[Page], fields: list[str]) -> Iterator[str]:
+def _list_lines(export: Export, pages: Iterator[Page], fields: list[str]) -> Iterator[str]:
     columns = {name: itemgetter(name) for name in (*COLUMNS, *(f"data.{name}" for name in fields))}
-    yield from list_lines(columns, ())
-    cursor = None
-    for page in pages:
-        cursor = page.cursor
-        yield from list_lines(columns, [[_make_row(instance, fields) for instance in page.instances]], head=False)
-    if cursor is not None:
+    yield from list_lines(columns, ([_make_row(instance, fields) for instance in page] for page in pages))
+    if export.is_cut:
         yield from list_lines({TRUNCATED: str}, ())
 
 
 def _make_row(instance: Instance, fields: list[str]) -> dict[str, Any]:
     data = {f"data.{name}": instance.data.get(name) for name in fields}
     return _make_facts(instance) | {"state": ", ".join(instance.configuration)} | data
-
-
-def _list_json(machine: str, listing: InstanceList, pages: Iterator[Page]) -> Iterator[str]:
-    head = {"machine": machine, "filter": dict(listing.filter.texts)}
-    yield json.dumps(head, ensure_ascii=False)[:-1] + ', "instances": ['
-    between, cursor = "\n", None
-    for page in pages:
-        cursor, lines = page.cursor, []
-        for instance in page.instances:
-            lines.append(between + json.dumps(_make_facts(instance) | {"data": instance.data}, ensure_ascii=False))
-            between = ",\n"
-        yield "".join(lines)
-    yield f'\n], "complete": {json.dumps(cursor is None)}}}\n'

@@ -29,12 +29,13 @@ VALUES = ("query", "data", "is", "text", "run")
 @dataclass(slots=True)
 class Export:
     """Records a file that a person takes along. ``fields``: the names of its columns; ``rows``: how many were sent so
-    far; ``about``: ``machine`` and ``instance`` of the audit entry."""
+    far; ``about``: ``machine`` and ``instance`` of the audit entry; ``is_cut``: more rows were left out."""
 
     request: HttpRequest
     fields: Iterable[str]
     rows: int = 0
     about: Mapping[str, str] = field(default_factory=dict)
+    is_cut: bool = False
     terms: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -109,13 +110,25 @@ class _Echo:
         return row
 
 
-def list_lines(columns: Columns, pages: Iterable[Iterable[Any]], *, head: bool = True) -> Iterator[str]:
-    """Yield the names of the columns as the ``head``, then each page of rows."""
+def list_lines(columns: Columns, pages: Iterable[Iterable[Any]]) -> Iterator[str]:
+    """Yield the names of the columns, then each page of rows."""
     write = csv.writer(_Echo(), quoting=csv.QUOTE_ALL).writerow
-    if head:
-        yield write(columns)
+    yield write(columns)
     for rows in pages:
         yield "".join(write([escape_cell(_format_value(read(row))) for read in columns.values()]) for row in rows)
+
+
+def list_json(
+    head: Mapping[str, Any], name: str, pages: Iterable[Iterable[Any]], tail: Callable[[], Mapping[str, Any]] = dict
+) -> Iterator[str]:
+    """Yield an object: what ``head`` says, each page of rows in a list called ``name``, and what ``tail`` says then."""
+    yield json.dumps(head, ensure_ascii=False)[:-1] + f', "{name}": ['
+    between = "\n"
+    for rows in pages:
+        if lines := [json.dumps(row, ensure_ascii=False) for row in rows]:
+            yield between + ",\n".join(lines)
+            between = ",\n"
+    yield "\n]" + "".join(f', "{name}": {json.dumps(value)}' for name, value in tail().items()) + "}\n"
 
 
 def _format_value(value: Any) -> str:
