@@ -9,6 +9,7 @@ atomic call may touch them all on a cluster. A *root* is that shared beginning, 
 import hashlib
 import re
 from binascii import crc_hqx
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,15 +46,27 @@ def name_root(root: str, number: str) -> str:
 
 
 class Key:
-    """A key below a root: how it ends, and what it holds."""
+    """A key below a root, by its ending. A comment above its declaration tells what it holds."""
 
     base = "root"
 
-    def __init__(self, ending: str, what: str) -> None:
-        self._ending, self.what = ending, what
+    def __init__(self, ending: str) -> None:
+        self.ending = ending
 
     def __get__(self, owner: Any, kind: type) -> str:
-        return f"{getattr(owner, self.base)}{self._ending}"
+        return f"{getattr(owner, self.base)}{self.ending}"
+
+
+class KeyOf(Key):
+    """A key below a root with a name in it, as in ``:q:{queue}:dead``: it is called with that name."""
+
+    def __init__(self, ending: str) -> None:
+        super().__init__(ending)
+        self._before, self._after = re.split(r"\{\w+\}", ending)
+
+    def __get__(self, owner: Any, kind: type) -> Callable[[str | int], str]:  # type: ignore[override]
+        head, after = f"{owner.root}{self._before}", self._after
+        return lambda name: f"{head}{name}{after}"
 
 
 class PrefixKey(Key):
@@ -68,62 +81,50 @@ class Partition:
 
     root: str
 
-    meta = Key(
-        ":meta",
-        "hash: current version, partitions, job counter, number of instances, indexed and sensitive fields, plans "
-        "of moves, ms of the latest pulse",
-    )
-    states = Key(":states", "set: the state names of all published versions")
-    queues = Key(":queues", "set: the names of all queues this partition has ever had")
-    flow = Key(":flow", "hash: ``<version>:<transition>`` -> number of times it was taken")
-    refused = Key(":refused", 'hash: event -> number of refusals; under "" events that no version\'s transition names')
-    log = Key(":log", "stream, capped: messages of `emit` and `log`, deletions and failures")
-    timers = Key(
-        ":timers", "zset: ``<timer>:<instance>`` by its due ms; the instance's own list holds the timer itself"
-    )
-    late = Key(":late", "zset: timers whose step failed, by the ms of the next try")
-    outbox = Key(":out", "stream: undelivered messages to other instances")
-    floors = Key(":floors", "hash: root of a sender -> id below which every message of its outbox is settled")
-    pulse = Key(":pulse", "string, PX 50: set by a step; its keyspace notification wakes the live hub")
-    edited = Key(
-        ":edited", "string with PX: ms at which somebody came to the Studio, moved in it, saved a draft, or left"
-    )
-    bells = Key(
-        ":bells",
-        "channel, sharded: ``job <queue>`` when a job becomes ready, ``due <ms>`` when something becomes due "
-        "earlier than the last tick returned",
-    )
-    clock = Key(
-        ":bell", "list, capped: a push for a worker that does not hear the channel, when something becomes due earlier"
-    )
-
-    def definition(self, version: int) -> str:
-        """hash: program, source, digest, secret of one published version."""
-        return f"{self.root}:def:{version}"
-
-    def instance(self, id: str) -> str:
-        """hash: one instance."""
-        return f"{self.root}:i:{id}"
-
-    def state(self, state: str) -> str:
-        """zset: instance ids in a state, by the ms of entry."""
-        return f"{self.root}:in:{state}"
-
-    def history(self, id: str) -> str:
-        """list, capped: the steps of one instance, oldest first, packed: ``sb_history`` reads them."""
-        return f"{self.root}:h:{id}"
-
-    def seen(self, source: str) -> str:
-        """zset: ids of messages of one sender's outbox that were applied here and may be delivered again."""
-        return f"{self.root}:seen:{source}"
-
-    def held(self, id: str) -> str:
-        """list: messages that wait for a suspended instance, oldest first."""
-        return f"{self.root}:held:{id}"
-
-    def undo(self, id: str) -> str:
-        """string with PX: what an instance was before a plan moved it to another version."""
-        return f"{self.root}:undo:{id}"
+    #: hash: current version, partitions, job counter, number of instances, indexed and sensitive fields, plans of
+    #: moves, ms of the latest pulse
+    meta = Key(":meta")
+    #: set: the state names of all published versions
+    states = Key(":states")
+    #: set: the names of all queues this partition has ever had
+    queues = Key(":queues")
+    #: hash: ``<version>:<transition>`` -> number of times it was taken
+    flow = Key(":flow")
+    #: hash: event -> number of refusals; under "" events that no version's transition names
+    refused = Key(":refused")
+    #: stream, capped: messages of `emit` and `log`, deletions and failures
+    log = Key(":log")
+    #: zset: ``<timer>:<instance>`` by its due ms; the instance's own list holds the timer itself
+    timers = Key(":timers")
+    #: zset: timers whose step failed, by the ms of the next try
+    late = Key(":late")
+    #: stream: undelivered messages to other instances
+    outbox = Key(":out")
+    #: hash: root of a sender -> id below which every message of its outbox is settled
+    floors = Key(":floors")
+    #: string, PX 50: set by a step; its keyspace notification wakes the live hub
+    pulse = Key(":pulse")
+    #: string with PX: ms at which somebody came to the Studio, moved in it, saved a draft, or left
+    edited = Key(":edited")
+    #: channel, sharded: ``job <queue>`` when a job becomes ready, ``due <ms>`` when something becomes due earlier than
+    #: the last tick returned
+    bells = Key(":bells")
+    #: list, capped: a push for a worker that does not hear the channel, when something becomes due earlier
+    clock = Key(":bell")
+    #: hash: program, source, digest, secret of one published version
+    definition = KeyOf(":def:{version}")
+    #: hash: one instance
+    instance = KeyOf(":i:{id}")
+    #: zset: instance ids in a state, by the ms of entry
+    state = KeyOf(":in:{state}")
+    #: list, capped: the steps of one instance, oldest first, packed: ``sb_history`` reads them
+    history = KeyOf(":h:{id}")
+    #: zset: ids of messages of one sender's outbox that were applied here and may be delivered again
+    seen = KeyOf(":seen:{source}")
+    #: list: messages that wait for a suspended instance, oldest first
+    held = KeyOf(":held:{id}")
+    #: string with PX: what an instance was before a plan moved it to another version
+    undo = KeyOf(":undo:{id}")
 
     def outcome(self, id: str, key: str) -> str:
         """string with PX: the outcome of the fire with this idempotency key."""
@@ -133,145 +134,83 @@ class Partition:
         """string with PX: the outcome of the create with this idempotency key; a fire may use the same key."""
         return f"{self.root}:c:{len(id.encode())}:{id}:{key}"
 
-    def job(self, job: str) -> str:
-        """hash: one job."""
-        return f"{self.root}:job:{job}"
-
-    def ready(self, queue: str) -> str:
-        """zset: ready jobs, by priority, then by the turns of their groups or by sequence."""
-        return f"{self.root}:q:{queue}"
-
-    def leased(self, queue: str) -> str:
-        """zset: leased jobs, by the ms at which the lease ends."""
-        return f"{self.root}:q:{queue}:leased"
-
-    def delayed(self, queue: str) -> str:
-        """zset: delayed jobs (scheduled, or waiting for the next attempt), by their due ms."""
-        return f"{self.root}:q:{queue}:delayed"
-
-    def dead(self, queue: str) -> str:
-        """zset: dead jobs (no attempts left), by the ms of death."""
-        return f"{self.root}:q:{queue}:dead"
-
-    def handled(self, queue: str) -> str:
-        """zset: dead jobs that their instances no longer wait for, by the ms of death."""
-        return f"{self.root}:q:{queue}:handled"
-
-    def bell(self, queue: str) -> str:
-        """list, capped: the bell of takers that do not hear the channel; it holds no jobs."""
-        return f"{self.root}:q:{queue}:bell"
-
-    def rules(self, queue: str) -> str:
-        """hash: the pause of a queue, its limits by operator and definition, the clock of its rate."""
-        return f"{self.root}:q:{queue}:rules"
-
-    def turns(self, queue: str) -> str:
-        """zset: the next turn of each group of jobs that is ahead of the first ready job."""
-        return f"{self.root}:q:{queue}:turns"
-
-    def limits(self, queue: str) -> str:
-        """hash: group -> its own limits and pause, as JSON."""
-        return f"{self.root}:q:{queue}:limits"
-
-    def members(self, queue: str) -> str:
-        """zset of one score: the jobs of groups with limits, by group, then held, ready or leased."""
-        return f"{self.root}:q:{queue}:members"
-
-    def arrivals(self, queue: str) -> str:
-        """zset: groups with a rate, by the clock of that rate in ms."""
-        return f"{self.root}:q:{queue}:arrivals"
-
-    def releases(self, queue: str) -> str:
-        """zset: groups with held jobs, by the ms at which a take looks at them again; below 0, the next one does."""
-        return f"{self.root}:q:{queue}:releases"
-
-    def admitted(self, queue: str) -> str:
-        """zset: the jobs that the home of their groups admitted, as in ``members``, by the ms of their latest check."""
-        return f"{self.root}:q:{queue}:admitted"
-
-    def stats(self, queue: str) -> str:
-        """hash: counters of a queue, and histograms of wait and run times."""
-        return f"{self.root}:qs:{queue}"
+    #: hash: one job
+    job = KeyOf(":job:{job}")
+    #: zset: ready jobs, by priority, then by the turns of their groups or by sequence
+    ready = KeyOf(":q:{queue}")
+    #: zset: leased jobs, by the ms at which the lease ends
+    leased = KeyOf(":q:{queue}:leased")
+    #: zset: delayed jobs (scheduled, or waiting for the next attempt), by their due ms
+    delayed = KeyOf(":q:{queue}:delayed")
+    #: zset: dead jobs (no attempts left), by the ms of death
+    dead = KeyOf(":q:{queue}:dead")
+    #: zset: dead jobs that their instances no longer wait for, by the ms of death
+    handled = KeyOf(":q:{queue}:handled")
+    #: list, capped: the bell of takers that do not hear the channel; it holds no jobs
+    bell = KeyOf(":q:{queue}:bell")
+    #: hash: the pause of a queue, its limits by operator and definition, the clock of its rate
+    rules = KeyOf(":q:{queue}:rules")
+    #: zset: the next turn of each group of jobs that is ahead of the first ready job
+    turns = KeyOf(":q:{queue}:turns")
+    #: hash: group -> its own limits and pause, as JSON
+    limits = KeyOf(":q:{queue}:limits")
+    #: zset of one score: the jobs of groups with limits, by group, then held, ready or leased
+    members = KeyOf(":q:{queue}:members")
+    #: zset: groups with a rate, by the clock of that rate in ms
+    arrivals = KeyOf(":q:{queue}:arrivals")
+    #: zset: groups with held jobs, by the ms at which a take looks at them again; below 0, the next one does
+    releases = KeyOf(":q:{queue}:releases")
+    #: zset: the jobs that the home of their groups admitted, as in ``members``, by the ms of their latest check
+    admitted = KeyOf(":q:{queue}:admitted")
+    #: hash: counters of a queue, and histograms of wait and run times
+    stats = KeyOf(":qs:{queue}")
 
     def unique(self, queue: str, key: str) -> str:
         """string: the open job with this unique key."""
         return f"{self.root}:u:{queue}:{key}"
 
-    def withdrawn(self, job: str) -> str:
-        """string with PX: the running job was taken from its worker."""
-        return f"{self.root}:w:{job}"
-
-    def lookup(self, field: str) -> str:
-        """zset, all of score 0: ``<mark of the value>NUL<id>`` of the instances by an indexed data field, or by their
-        id, actor, version or error."""
-        return f"{self.root}:by:{field}"
-
-    versions = Key(
-        ":versions",
-        "hash: ``<version>:<name>`` -> counter: instances, created, refused, dead, failed; ``mode``: whether "
-        "``instances`` is exact",
-    )
-    filling = Key(":filling", "string with PX: ``<done>/<all>``, the progress of filling the indexes of the machine")
-    wrong = Key(":wrong", "hash: instance -> JSON of its current failures: dead jobs, failing timers")
-    staged = Key(
-        ":staged", "hash: instance that moves here from its old partition -> its record, until it has departed there"
-    )
-
-    def imported(self, transfer: str) -> str:
-        """hash with PX: job or counters of a transfer -> what they became here, so that they are written once."""
-        return f"{self.root}:imported:{transfer}"
-
-    def pages(self, run: str) -> str:
-        """hash: ``<adder>:<page>`` -> JSON list of a map-reduce run's items."""
-        return f"{self.root}:mr:pages:{run}"
-
-    def index(self, run: str) -> str:
-        """hash: the number of items in each page of a map-reduce run, the complete pages, the pages in use."""
-        return f"{self.root}:mr:index:{run}"
-
-    def parts(self, run: str) -> str:
-        """hash: chunk -> JSON of its part."""
-        return f"{self.root}:mr:parts:{run}"
-
-    def result(self, run: str) -> str:
-        """string: JSON of the result."""
-        return f"{self.root}:mr:result:{run}"
-
-    def bulk_order(self, bulk: str) -> str:
-        """hash: the action of a bulk action, its author, and the approval to run."""
-        return f"{self.root}:bk:order:{bulk}"
-
-    def bulk_items(self, bulk: str) -> str:
-        """hash: ``<attempt>:<page>`` -> JSON list of the matching instances with their revisions."""
-        return f"{self.root}:bk:items:{bulk}"
-
-    def bulk_previews(self, bulk: str) -> str:
-        """hash: instance -> JSON of its preview in a bulk action."""
-        return f"{self.root}:bk:verdicts:{bulk}"
-
-    def bulk_outcomes(self, bulk: str) -> str:
-        """hash: instance -> JSON of its result in a bulk action."""
-        return f"{self.root}:bk:outcomes:{bulk}"
-
-    def enqueued(self, key: str) -> str:
-        """string with PX: the job that was enqueued with this idempotency key."""
-        return f"{self.root}:once:{key}"
-
-    def batch(self, id: str) -> str:
-        """hash: the figures of a batch of jobs, its callbacks, how much of each addition is stored."""
-        return f"{self.root}:batch:{id}"
-
-    def schedule(self, name: str) -> str:
-        """hash: what a schedule does and when, and its source."""
-        return f"{self.root}:sc:{name}"
-
-    def task_result(self, job: str) -> str:
-        """string with PX: JSON of a task of Django that succeeded, with what it returned."""
-        return f"{self.root}:task:{job}"
-
-    def task_errors(self, job: str) -> str:
-        """hash with PX: attempt -> JSON of the exception and traceback of a task of Django."""
-        return f"{self.root}:task:{job}:errors"
+    #: string with PX: the running job was taken from its worker
+    withdrawn = KeyOf(":w:{job}")
+    #: zset, all of score 0: ``<mark of the value>NUL<id>`` of the instances by an indexed data field, or by their id,
+    #: actor, version or error
+    lookup = KeyOf(":by:{field}")
+    #: hash: ``<version>:<name>`` -> counter: instances, created, refused, dead, failed; ``mode``: whether ``instances``
+    #: is exact
+    versions = Key(":versions")
+    #: string with PX: ``<done>/<all>``, the progress of filling the indexes of the machine
+    filling = Key(":filling")
+    #: hash: instance -> JSON of its current failures: dead jobs, failing timers
+    wrong = Key(":wrong")
+    #: hash: instance that moves here from its old partition -> its record, until it has departed there
+    staged = Key(":staged")
+    #: hash with PX: job or counters of a transfer -> what they became here, so that they are written once
+    imported = KeyOf(":imported:{transfer}")
+    #: hash: ``<adder>:<page>`` -> JSON list of a map-reduce run's items
+    pages = KeyOf(":mr:pages:{run}")
+    #: hash: the number of items in each page of a map-reduce run, the complete pages, the pages in use
+    index = KeyOf(":mr:index:{run}")
+    #: hash: chunk -> JSON of its part
+    parts = KeyOf(":mr:parts:{run}")
+    #: string: JSON of the result
+    result = KeyOf(":mr:result:{run}")
+    #: hash: the action of a bulk action, its author, and the approval to run
+    bulk_order = KeyOf(":bk:order:{bulk}")
+    #: hash: ``<attempt>:<page>`` -> JSON list of the matching instances with their revisions
+    bulk_items = KeyOf(":bk:items:{bulk}")
+    #: hash: instance -> JSON of its preview in a bulk action
+    bulk_previews = KeyOf(":bk:verdicts:{bulk}")
+    #: hash: instance -> JSON of its result in a bulk action
+    bulk_outcomes = KeyOf(":bk:outcomes:{bulk}")
+    #: string with PX: the job that was enqueued with this idempotency key
+    enqueued = KeyOf(":once:{key}")
+    #: hash: the figures of a batch of jobs, its callbacks, how much of each addition is stored
+    batch = KeyOf(":batch:{id}")
+    #: hash: what a schedule does and when, and its source
+    schedule = KeyOf(":sc:{name}")
+    #: string with PX: JSON of a task of Django that succeeded, with what it returned
+    task_result = KeyOf(":task:{job}")
+    #: hash with PX: attempt -> JSON of the exception and traceback of a task of Django
+    task_errors = KeyOf(":task:{job}:errors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,34 +247,32 @@ class Keys:
         tag, job, queue, place = found.groups()
         return f"{self.prefix}{tag}", job or "", queue or "", place or ("" if job else "ready")
 
-    machines = PrefixKey("machines", "hash: machine name -> number of partitions")
-    revision = PrefixKey(
-        "revision", "string: a counter that each publication increments, and each begin and end of a growth"
-    )
-    growth = PrefixKey(
-        "growth",
-        "hash: machine whose number of partitions has grown -> ``<before>:<after>:<run>:<ms of the end, or 0>``",
-    )
+    #: hash: machine name -> number of partitions
+    machines = PrefixKey("machines")
+    #: string: a counter that each publication increments, and each begin and end of a growth
+    revision = PrefixKey("revision")
+    #: hash: machine whose number of partitions has grown -> ``<before>:<after>:<run>:<ms of the end, or 0>``
+    growth = PrefixKey("growth")
 
     def growth_alive(self, machine: str) -> str:
         """string with PX: number of the run that moves instances of a machine."""
         return f"{self.prefix}growth:{machine}:alive"
 
-    layout = PrefixKey(
-        "layout",
-        "hash: number of the data layout, the lowest one that a reader must know, place of an unfinished migration",
-    )
-    layout_lock = PrefixKey("layout:lock", "string with PX: the process that moves the data layout")
+    #: hash: number of the data layout, the lowest one that a reader must know, place of an unfinished migration
+    layout = PrefixKey("layout")
+    #: string with PX: the process that moves the data layout
+    layout_lock = PrefixKey("layout:lock")
 
     def library_lock(self, tag: int) -> str:
         """string with PX: the process that loads the functions library; on a cluster, one for each node."""
         return f"{self.prefix}{{library:{tag}}}:loading"
 
-    workers = PrefixKey("workers", "zset: worker ids by the ms of their last heartbeat")
-    shares = PrefixKey(
-        "shares", "zset: ids of the workers that share the duties of partitions, by the ms of their last sign of life"
-    )
-    clock_jumps = PrefixKey("clock:jumps", 'hash: server, "" for the only one -> JSON of the latest jump of its clock')
+    #: zset: worker ids by the ms of their last heartbeat
+    workers = PrefixKey("workers")
+    #: zset: ids of the workers that share the duties of partitions, by the ms of their last sign of life
+    shares = PrefixKey("shares")
+    #: hash: server, "" for the only one -> JSON of the latest jump of its clock
+    clock_jumps = PrefixKey("clock:jumps")
 
     def worker(self, worker: str) -> str:
         """hash with PX: one worker's heartbeat row."""
@@ -345,7 +282,8 @@ class Keys:
         """string with PX: an operator's order for one worker, as JSON."""
         return f"{self.prefix}worker:{worker}:order"
 
-    news = PrefixKey("news", "list, capped, with PX: a bell with one push for each worker when a machine is published")
+    #: list, capped, with PX: a bell with one push for each worker when a machine is published
+    news = PrefixKey("news")
 
 
 def _literal(text: str) -> str:

@@ -8,7 +8,7 @@ every literal.
 
 from dataclasses import dataclass
 
-from .keys import Key
+from .keys import Key, KeyOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,65 +21,65 @@ class Root:
 class LockKeys(Root):
     """The keys of one lock."""
 
-    holder = Key(":holder", "string with PX: the token of the holder, as in redis-py's own Lock")
-    last = Key(":last", "hash with PX: the last holder: fence (which only grows), token, owner, since and until (ms)")
+    #: string with PX: the token of the holder, as in redis-py's own Lock
+    holder = Key(":holder")
+    #: hash with PX: the last holder: fence (which only grows), token, owner, since and until (ms)
+    last = Key(":last")
 
 
 class RecordKeys(Root):
     """The keys of one collection of records."""
 
-    last = Key(":last", "string: the highest generation of any deleted or expired record; it only grows")
-
-    def one(self, key: str) -> str:
-        """hash, with PX if its collection has a ttl: one record: value (JSON) and generation."""
-        return f"{self.root}:r:{key}"
+    #: string: the highest generation of any deleted or expired record; it only grows
+    last = Key(":last")
+    #: hash, with PX if its collection has a ttl: one record: value (JSON) and generation
+    one = KeyOf(":r:{key}")
 
 
 class SessionKeys(Root):
     """The keys of one part of a container of sessions."""
 
-    def one(self, handle: str) -> str:
-        """string with PX: one session: a line of numbers and the SHA-256 of its secret, then subject and state."""
-        return f"{self.root}:s:{handle}"
-
-    def of(self, subject: str) -> str:
-        """zset with PX: the sessions of one subject by the ms of their end."""
-        return f"{self.root}:of:{subject}"
+    #: string with PX: one session: a line of numbers and the SHA-256 of its secret, then subject and state
+    one = KeyOf(":s:{handle}")
+    #: zset with PX: the sessions of one subject by the ms of their end
+    of = KeyOf(":of:{subject}")
 
 
 class IdsKeys(Root):
     """The keys of one generator of ids."""
 
-    nodes = Key(":nodes", "zset: node number by the ms at which its ranges end; it stays when the holder changes")
-    holders = Key(":holders", "hash: node number -> token of its holder")
-    guard = Key(
-        ":guard",
-        "hash: run (which server process answered last), floor (ms no range begins before), longest (lease in ms)",
-    )
+    #: zset: node number by the ms at which its ranges end; it stays when the holder changes
+    nodes = Key(":nodes")
+    #: hash: node number -> token of its holder
+    holders = Key(":holders")
+    #: hash: run (which server process answered last), floor (ms no range begins before), longest (lease in ms)
+    guard = Key(":guard")
 
 
 class BlockKeys(Root):
     """The key of one sequence of whole numbers."""
 
-    next = Key(":next", "string: the first number that was not handed out")
+    #: string: the first number that was not handed out
+    next = Key(":next")
 
 
 class BufferKeys(Root):
     """The keys of one part of a write buffer."""
 
-    pending = Key(":pending", "zset: entities by the ms of their first write that is in no batch")
-    claims = Key(":claims", "zset: batches by the ms from which they may be claimed again")
-    held = Key(":held", "string: number of entries in all batches")
-    seq = Key(":seq", "string: counter of entries and batches, a part of their ids")
-    marks = Key(":marks", "hash: the mark of each source; it moves with the writes")
-
-    def open(self, entity: str) -> str:
-        """hash: writes to an entity since its last claim: c:<counter>, f:<field>; _: its id and sizes."""
-        return f"{self.root}:e:{entity}"
-
-    def batch(self, id: str) -> str:
-        """hash: a claimed batch: token, takes, count, since, and the JSON of each entry under its number."""
-        return f"{self.root}:b:{id}"
+    #: zset: entities by the ms of their first write that is in no batch
+    pending = Key(":pending")
+    #: zset: batches by the ms from which they may be claimed again
+    claims = Key(":claims")
+    #: string: number of entries in all batches
+    held = Key(":held")
+    #: string: counter of entries and batches, a part of their ids
+    seq = Key(":seq")
+    #: hash: the mark of each source; it moves with the writes
+    marks = Key(":marks")
+    #: hash: writes to an entity since its last claim: c:<counter>, f:<field>; _: its id and sizes
+    open = KeyOf(":e:{entity}")
+    #: hash: a claimed batch: token, takes, count, since, and the JSON of each entry under its number
+    batch = KeyOf(":b:{id}")
 
 
 class DistinctKeys(Root):
@@ -97,39 +97,42 @@ class DistinctKeys(Root):
 class BoardKeys(Root):
     """The keys of one scoreboard."""
 
-    def scores(self, period: str) -> str:
-        """zset, with PX if the board has periods: members by score; `period` is its number since 1970, or "all"."""
-        return f"{self.root}:scores:{period}"
-
-    epoch = Key(
-        ":epoch", "string with PX: of a board with decay, the ms from which scores are scaled, and the ms of writing it"
-    )
-    span = Key(":span", "zset: the union of several periods, within one call")
+    #: zset, with PX if the board has periods: members by score; `period` is its number since 1970, or "all"
+    scores = KeyOf(":scores:{period}")
+    #: string with PX: of a board with decay, the ms from which scores are scaled, and the ms of writing it
+    epoch = Key(":epoch")
+    #: zset: the union of several periods, within one call
+    span = Key(":span")
 
 
 class StreamKeys(Root):
     """The keys of one stream. A partition of a machine has its log at the same place below its own root."""
 
-    log = Key(":log", "stream, capped: messages, each one field `body` (JSON); the groups of readers are part of it")
-    dead = Key(":dead", "stream, capped: dead messages (delivered too often), each with its group")
+    #: stream, capped: messages, each one field `body` (JSON); the groups of readers are part of it
+    log = Key(":log")
+    #: stream, capped: dead messages (delivered too often), each with its group
+    dead = Key(":dead")
 
 
 class TopicKeys(Root):
     """The channel of one topic."""
 
-    channel = Key(":channel", "channel of publish/subscribe, sharded: messages (JSON) for current subscribers")
+    #: channel of publish/subscribe, sharded: messages (JSON) for current subscribers
+    channel = Key(":channel")
 
 
 class PaceKeys(Root):
     """The key of one rate limit. It is the only key, so the limited subject is inside the tag too."""
 
-    run = Key("", "string with PX: how far a subject of the limit is ahead of its rate")
+    #: string with PX: how far a subject of the limit is ahead of its rate
+    run = Key("")
 
 
 class WindowKeys(Root):
     """The key of one limit in a fixed window."""
 
-    count = Key("", "string with PX: number of calls of a subject in the current window")
+    #: string with PX: number of calls of a subject in the current window
+    count = Key("")
 
 
 @dataclass(frozen=True, slots=True)

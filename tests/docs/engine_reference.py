@@ -75,7 +75,7 @@ def _keys() -> str:
         for name, member in vars(source).items():
             made = _example(holder, name, member, samples)
             if made:
-                rows.append(f"| `{made}` | {_describe(member)} |")
+                rows.append(f"| `{made}` | {_describe(source, name, member)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -95,22 +95,31 @@ def _pattern_keys() -> str:
         for name, member in vars(type(holder)).items():
             made = _example(holder, name, member, chosen)
             if made and name != "root":
-                rows.append(f"| `{made}` | {_describe(member)} |")
+                rows.append(f"| `{made}` | {_describe(type(holder), name, member)} |")
     return "\n".join(rows) + "\n"
 
 
-def _describe(member: object) -> str:
-    """Say what a key holds: in the words of its declaration, or the first line of its method's docstring."""
-    return f"{member.what}." if isinstance(member, keys.Key) else (inspect.getdoc(member) or "").splitlines()[0]
+COMMENTED = re.compile(r"((?: +#: .*\n)+) +(\w+) = ")
+
+
+def _describe(kind: type, name: str, member: object) -> str:
+    """Say what a key holds: in the comment above its declaration, or the first line of its method's docstring."""
+    if not isinstance(member, keys.Key):
+        return (inspect.getdoc(member) or "").splitlines()[0]
+    (comment,) = (text for text, key in COMMENTED.findall(inspect.getsource(kind)) if key == name)
+    return f"{' '.join(line.strip().removeprefix('#: ') for line in comment.splitlines())}."
 
 
 def _example(holder: object, name: str, member: object, samples: dict[str, object]) -> str | None:
+    if isinstance(member, keys.KeyOf):
+        (wanted,) = re.findall(r"\{(\w+)\}", member.ending)
+        return str(getattr(holder, name)(samples.get(wanted, "w1")))
     if isinstance(member, keys.Key):
         return str(getattr(holder, name))
     if name.startswith("_") or not inspect.isfunction(member) or name == "partition":
         return None
-    wanted = list(inspect.signature(member).parameters)[1:]
-    return str(getattr(holder, name)(*(samples.get(parameter, "w1") for parameter in wanted)))
+    parameters = list(inspect.signature(member).parameters)[1:]
+    return str(getattr(holder, name)(*(samples.get(parameter, "w1") for parameter in parameters)))
 
 
 def _errors() -> str:
