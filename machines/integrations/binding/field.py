@@ -258,10 +258,13 @@ class MachineField(MirrorColumn, models.CharField):
 
     def instance_id(self, row: models.Model) -> str:
         """Return the id of a row's instance. Raises NotSaved."""
-        value = getattr(row, self.id_field.attname)
-        if value is None or row._state.adding:
+        if row._state.adding or getattr(row, self.id_field.attname) is None:
             raise NotSaved(self.label)
-        return str(self.id_field.to_python(value))
+        return self.id_of(row)
+
+    def id_of(self, row: models.Model) -> str:
+        """Return the id of a row that was written, also while Django still holds it for new."""
+        return str(self.id_field.to_python(getattr(row, self.id_field.attname)))
 
     def demand_id(self, row: models.Model) -> None:
         """Raise BadInput where the id field of a row that is about to be saved has a value that can be no id."""

@@ -143,9 +143,9 @@ def _put(field: MachineField, row: Model, id: str, using: str, event: Event, che
         demand_taken(field, row, id, using, event)
     else:
         reading.demand_listener(field.machine, id, event.name, str(getattr(row, field.attname)))
-    return outbox.put_event(
-        field, row, id, using, key=event.key, event=event.name, payload=event.payload, expect=event.expect,
-        actor=name, user_id=user_id, reason=event.reason,
+    return outbox.put(
+        field, row, id, using, OutboxEntry.Kind.FIRE, key=event.key, event=event.name, payload=event.payload,
+        expect=event.expect, actor=name, user_id=user_id, reason=event.reason,
     )  # fmt: skip
 
 

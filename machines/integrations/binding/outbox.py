@@ -37,33 +37,17 @@ SWEEP = 1000  # rows without an instance that one call looks after
 
 def put_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
     """Have the instance of a new row created after the commit; that of an older row in the state that the row has."""
-    id = _id_of(field, row)
-    made = _put(
-        field, id, using, kind=OutboxEntry.Kind.CREATE, payload=field.creation_data(row),
-        event=state_columns.earlier_state(field, row),
-    )  # fmt: skip
+    payload, state = field.creation_data(row), state_columns.earlier_state(field, row)
+    return put(field, row, field.id_of(row), using, OutboxEntry.Kind.CREATE, payload=payload, event=state)
+
+
+def put(
+    field: MachineField, row: Model | None, id: str, using: str, kind: str, *, key: str | None = None, **asked: Any
+) -> OutboxEntry:
+    """Have what is asked of an instance done after the commit. ``row``: as the process has it, None for one that is
+    deleted."""
+    made = _put(field, id, using, kind=kind, key=key, **asked)
     _send_after_commit(field, made, using, row)
-    return made
-
-
-def put_event(field: MachineField, row: Model, id: str, using: str, *, key: str | None, **asked: Any) -> OutboxEntry:
-    """Have an event sent after the commit."""
-    made = _put(field, id, using, kind=OutboxEntry.Kind.FIRE, key=key, **asked)
-    _send_after_commit(field, made, using, row)
-    return made
-
-
-def put_change(field: MachineField, row: Model, using: str) -> OutboxEntry:
-    """Have the instance brought up to its row after the commit, with the values that the row has then."""
-    made = _put(field, _id_of(field, row), using, kind=OutboxEntry.Kind.FOLLOW)
-    _send_after_commit(field, made, using, row)
-    return made
-
-
-def put_deletion(field: MachineField, id: str, using: str) -> OutboxEntry:
-    """Have an instance deleted after the commit."""
-    made = _put(field, id, using, kind=OutboxEntry.Kind.DELETE, reason=f"its row of {field.label} was deleted")
-    _send_after_commit(field, made, using, None)
     return made
 
 
@@ -124,7 +108,7 @@ def make_data(field: MachineField, id: str, row: Model) -> dict[str, Any] | None
 
 def ensure_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
     """Have the instance of a row without one created now, also where that failed before; return the entry."""
-    id = _id_of(field, row)
+    id = field.id_of(row)
     waiting = entries(field, id, using).filter(kind=OutboxEntry.Kind.CREATE, state=OutboxEntry.State.WAITING)
     if (entry := waiting.first()) is None:
         return put_creation(field, row, using)
@@ -143,11 +127,6 @@ def prune(using: str) -> None:
     now, ended = timezone.now(), OutboxEntry.objects.using(using).order_by("pk")
     delete_some(ended.filter(state=OutboxEntry.State.DONE, ended_at__lt=now - KEEP_DONE), PRUNE)
     delete_some(ended.filter(state=OutboxEntry.State.FAILED, ended_at__lt=now - KEEP_FAILED), PRUNE)
-
-
-def _id_of(field: MachineField, row: Model) -> str:
-    """Return the id of a row that was written, also while Django still holds it for new."""
-    return str(field.id_field.to_python(getattr(row, field.id_field.attname)))
 
 
 def _put(field: MachineField, id: str, using: str, *, key: str | None = None, **facts: Any) -> OutboxEntry:
