@@ -11,10 +11,10 @@ from typing import Any
 from machines.engine import Engine, LeaseLost, SignalboxError
 from machines.engine import Job as TakenJob
 from machines.engine.storage import Storage
+from machines.worker import failure
 from machines.worker.execution.in_flight import read_outcomes
-from machines.worker.failure import format_error, format_trace, list_bases
 from machines.worker.job import HandBack, Job
-from machines.worker.registry import ForeignJob, Handler, Registry, discover, handlers
+from machines.worker.registry import Handler, Registry, discover, handlers
 
 from .assertions import list_jobs
 from .django_binding import is_django_project
@@ -43,11 +43,11 @@ class JobRun:
     @property
     def trace(self) -> str:
         """Return the traceback of ``error``; empty without one."""
-        return format_trace(self.error) if self.error is not None else ""
+        return failure.format_trace(self.error) if self.error is not None else ""
 
     def __str__(self) -> str:
         whose = f" of {self.job.instance}" if self.job.instance else ""
-        said = f": {type(self.error).__name__}: {format_error(self.error)}" if self.error is not None else ""
+        said = f": {type(self.error).__name__}: {failure.format_error(self.error)}" if self.error is not None else ""
         return f"{self.job.src}{whose}, attempt {self.job.attempt} of {self.job.attempts}: {self.outcome}{said}"
 
 
@@ -119,15 +119,13 @@ class JobRunner:
 
     def _fail(self, job: Job, error: BaseException, result: Any = None) -> JobRun:
         """Report the failure as a worker does, and print its traceback, which pytest shows with a failed test."""
-        text, trace, kind = job.conceal(format_error(error)), job.conceal(format_trace(error)), type(error).__name__
         try:
             self._write(job)
-            retry = not isinstance(error, ForeignJob)
-            outcome = self._engine.fail(job.taken, text, kind=kind, trace=trace, kinds=list_bases(error), retry=retry)
+            outcome = failure.report(self._engine, job, error)
         except LeaseLost:
             outcome = "lost"
         run = JobRun(job.taken, outcome, result, error)
-        sys.stderr.write(f"signalbox: job {run}\n{trace}")
+        sys.stderr.write(f"signalbox: job {run}\n{job.conceal(run.trace)}")
         return run
 
     def _write(self, job: Job) -> None:

@@ -2,9 +2,21 @@
 
 import traceback
 
+from machines.engine import Engine
+
+from .job import Job
+from .registry import ForeignJob
+
 MAX_ERROR = 1_000  # characters of an exception's text that reach the machine as event.error
 MAX_TRACE = 16_000  # characters of a traceback that are kept
 GAP = "\n...\n"
+
+
+def report(engine: Engine, job: Job, error: BaseException) -> str:
+    """Tell Redis that an attempt failed; return the place of its job. Raises what ``Engine.fail`` raises."""
+    text, trace, kind = job.conceal(format_error(error)), job.conceal(format_trace(error)), type(error).__name__
+    retry = not isinstance(error, ForeignJob)
+    return engine.fail(job.taken, text, kind=kind, trace=trace, kinds=list_bases(error), retry=retry)
 
 
 def format_error(error: BaseException) -> str:

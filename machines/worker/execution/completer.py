@@ -12,10 +12,9 @@ from machines.audit.redaction import MASK, Redactor
 from machines.engine import Engine, arguments, errors, tracing
 from machines.engine.jobs.lifecycle import MAX_NOTE
 from machines.engine.storage import Storage
-from machines.worker.failure import format_error, format_trace, list_bases
+from machines.worker import failure
 from machines.worker.job import HandBack, Job
 from machines.worker.reconnect import Backoff, forget_connections
-from machines.worker.registry import ForeignJob
 
 from .in_flight import InFlightJobs
 
@@ -330,12 +329,9 @@ class Completer:
 
     def _report_failure(self, end: Failure) -> str:
         job, error = end
-        kind = type(error).__name__
-        text, trace = job.conceal(format_error(error)), job.conceal(format_trace(error))
         self._flush(job)
         self._write([job])
-        retry = not isinstance(error, ForeignJob)
-        place = self._engine.fail(job.taken, text, kind=kind, trace=trace, kinds=list_bases(error), retry=retry)
+        place = failure.report(self._engine, job, error)
         self._log_failure(job, error, place)
         self._on_failure(job, error, place)
         return place
@@ -351,7 +347,7 @@ class Completer:
         if hidden:
             kind, trace = type(error), error.__traceback__
             error = type(kind.__name__, (Exception,), {"__module__": kind.__module__})(MASK).with_traceback(trace)
-        words = (job, job.attempt, job.attempts, place, type(error).__name__, format_error(error))
+        words = (job, job.attempt, job.attempts, place, type(error).__name__, failure.format_error(error))
         about = {name: getattr(job, name) for name in ("machine", "instance", "attempt")} | {"job": job.id}
         ids = tracing.read_ids(context := tracing.get_context(job.taken))
         write = partial(failures.error, "%s: attempt %s of %s failed, now %s: %s: %s", *words, exc_info=error)
