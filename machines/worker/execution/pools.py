@@ -196,36 +196,6 @@ class Threads:
         return left
 
 
-class Loop:
-    """An event loop in a thread of its own."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="coroutines", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(1.0)
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        try:
-            self.loop.run_forever()
-        finally:
-            self.loop.run_until_complete(self._wind_up())
-            self.loop.close()
-
-    async def _wind_up(self) -> None:
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self.loop.shutdown_asyncgens()
-
-
 class Coroutines:
     """As many at a time as the hand has room; the others wait in line. One that goes on past its job's deadline, though
     it was cancelled, is left behind and gives its place to another. ``on_exhausted`` is called when too many are, and
@@ -249,7 +219,9 @@ class Coroutines:
         self._asked: float | None = None  # since when the loop owes an answer
         self._answered = -float("inf")
         self._most = in_flight.size
-        self._loop = Loop()
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self._loop = self._runner.get_loop()
+        self._thread = threading.Thread(target=self._run, name="coroutines", daemon=True)
         self._line = WaitingLine()
         self._in_flight = in_flight
         self._at: dict[Unit, asyncio.Task[None]] = {}
@@ -257,10 +229,15 @@ class Coroutines:
         self._tidying: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._loop.start()
+        self._thread.start()
 
     def stop(self) -> None:
-        self._loop.stop()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(1.0)
+
+    def _run(self) -> None:
+        with self._runner:  # which ends what is left when the loop is stopped
+            self._loop.run_forever()
 
     def give(self, work: list[Work]) -> None:
         self._line.put(work)
@@ -292,7 +269,7 @@ class Coroutines:
         if not self.is_blocked:
             return None
         with contextlib.suppress(Exception):  # another thread's current task: each Python has its own way to keep it
-            task = asyncio.current_task(self._loop.loop)
+            task = asyncio.current_task(self._loop)
             return next((unit for unit, each in list(self._at.items()) if each is task), None)
         return None
 
@@ -322,7 +299,7 @@ class Coroutines:
     def _ask(self) -> None:
         if self._asked is None:
             self._asked = self._clock()
-        self._loop.loop.call_soon_threadsafe(self._answer)
+        self._loop.call_soon_threadsafe(self._answer)
 
     def _answer(self) -> None:
         self._asked, self._answered = None, self._clock()
@@ -330,9 +307,8 @@ class Coroutines:
 
     def leave_behind(self, unit: Unit) -> None:
         """Leave a cancelled coroutine behind whose deadline is over."""
-        loop = self._loop.loop
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(loop.call_later, MOMENT, self._leave, unit)
+            self._loop.call_soon_threadsafe(self._loop.call_later, MOMENT, self._leave, unit)
 
     def _leave(self, unit: Unit) -> None:
         if unit not in self._at:
@@ -351,10 +327,10 @@ class Coroutines:
                 handler, unit = self._line.pop()
             except IndexError:
                 return
-            task = self._loop.loop.create_task(self._process(handler, unit))
+            task = self._loop.create_task(self._process(handler, unit))
             self._at[unit] = task
             task.add_done_callback(partial(self._finish, unit))
-            unit.on_loss(partial(self._loop.loop.call_soon_threadsafe, task.cancel))
+            unit.on_loss(partial(self._loop.call_soon_threadsafe, task.cancel))
 
     def _finish(self, unit: Unit, task: asyncio.Task[None]) -> None:
         del self._at[unit]
@@ -371,4 +347,4 @@ class Coroutines:
         """Close connections without anybody waiting: queries that come now are done after it, by the same thread."""
         if self._tidying is None or self._tidying.done():
             alone = not self._at and not self._line
-            self._tidying = self._loop.loop.create_task(database_connections.tidy_for_coroutines(alone))
+            self._tidying = self._loop.create_task(database_connections.tidy_for_coroutines(alone))
