@@ -5,8 +5,11 @@ from typing import Any
 
 from .connection.calls import Arg, Caller
 from .connection.client import Client
+from .connection.replies import read_pairs
 from .errors import UnknownMachine
 from .keys import Keys, Partition, choose_partition
+
+__all__ = ["Storage", "read_pairs"]
 
 
 class Storage:

@@ -13,10 +13,9 @@ from typing import Any, Literal, NamedTuple
 from machines.audit.redaction import redactor_if
 from machines.connections import get_engine
 from machines.engine import Engine, EngineUnavailable, Pause
-from machines.engine.connection.replies import read_pairs
 from machines.engine.keys import Partition
 from machines.engine.rates import QueueRate
-from machines.engine.storage import Storage
+from machines.engine.storage import Storage, read_pairs
 from machines.people.actor import Actor
 
 MOST = 10_000  # ready jobs that one look reads, over all partitions

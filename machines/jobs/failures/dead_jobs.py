@@ -10,9 +10,8 @@ from django.db.models import QuerySet
 
 from machines.conf.database import prepare_check
 from machines.engine import Engine, LookupFailed
-from machines.engine.connection.replies import read_pairs
 from machines.engine.keys import Partition
-from machines.engine.storage import Storage
+from machines.engine.storage import Storage, read_pairs
 
 from .models import FailedJob
 
