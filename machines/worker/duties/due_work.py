@@ -2,7 +2,6 @@
 
 import logging
 import random
-import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
@@ -10,7 +9,7 @@ from collections.abc import Callable, Iterable
 from machines.engine import Engine, errors
 from machines.engine.jobs.wakeups import Bell, Shares
 
-from ..intake.bell_listener import BellListener
+from ..intake.bell_listener import BellListener, BellWaiter
 from .clock_monitor import ClockMonitor
 
 log = logging.getLogger(__name__)
@@ -76,48 +75,22 @@ class PartitionShares:
             self._engine.wakeups.leave(self._worker)
 
 
-class TimerWaiter:
+class TimerWaiter(BellWaiter):
     """Collects the due times that partitions announce. Losing one delays what is due by seconds."""
 
     def __init__(self, listener: BellListener | None = None) -> None:
-        self._changed = threading.Condition()
-        self._dues: dict[str, int] = {}  # root -> ms of the server's clock
-        self._gap = False
-        self._stopped = False
+        super().__init__()
         if listener is not None:
             listener.add(self)
 
     def hear(self, bell: Bell) -> None:
         if bell.due is not None:
             with self._changed:
-                self._dues[bell.root] = min(bell.due, self._dues.get(bell.root, bell.due))
+                self._heard.dues[bell.root] = min(bell.due, self._heard.dues.get(bell.root, bell.due))
                 self._changed.notify_all()
-
-    def hear_gap(self) -> None:
-        with self._changed:
-            self._gap = True
-            self._changed.notify_all()
 
     def hear_news(self) -> None:
         """Ignore news of definitions: machines come with the next look."""
-
-    def wait(self, seconds: float) -> None:
-        """Return after ``seconds``, as soon as a bell rings, or when it is interrupted."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._stopped or self._gap or bool(self._dues), seconds)
-
-    def collect(self) -> tuple[dict[str, int], bool]:
-        """Return the due times announced since the last call, and whether some may have been missed."""
-        with self._changed:
-            dues, self._dues = self._dues, {}
-            gap, self._gap = self._gap, False
-        return dues, gap
-
-    def interrupt(self) -> None:
-        """End all waiting, also in another thread."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify_all()
 
 
 class DueWork:
@@ -190,11 +163,11 @@ class DueWork:
         """Take over the due times that partitions announced; return whether some may have been missed."""
         if self._waiter is None:
             return False
-        dues, gap = self._waiter.collect()
-        for root, due in dues.items():
+        heard = self._waiter.collect()
+        for root, due in heard.dues.items():
             if root in self._shares.own:
                 self._dues[root] = min(due, self._dues.get(root, due))
-        return gap
+        return heard.gap
 
     def _look(self) -> None:
         """Ask the server's memory."""

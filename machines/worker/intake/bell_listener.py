@@ -7,7 +7,7 @@ import selectors
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from dataclasses import dataclass, field
 
 import redis
 
@@ -22,17 +22,60 @@ log = logging.getLogger(__name__)
 MOST_PAUSE = 2.0  # seconds between two tries to reach a server
 
 
-class Hearer(Protocol):
-    """A hearer of what the listener hears, in the listener's thread."""
+@dataclass(slots=True)
+class HeardBells:
+    """What rang since the last look. ``queues``: root -> queues; ``dues``: root -> ms of the server's clock; ``gap``:
+    bells may have been missed; ``news``: a definition was published."""
+
+    queues: dict[str, set[str]] = field(default_factory=dict)
+    dues: dict[str, int] = field(default_factory=dict)
+    gap: bool = False
+    news: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.queues or self.dues) or self.gap or self.news
+
+
+class BellWaiter:
+    """Hears in the listener's thread what a thread waits for that may be another."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._heard = HeardBells()
+        self._interrupted = False
 
     def hear(self, bell: Bell) -> None:
         """Hear that a partition rang."""
+        raise NotImplementedError
 
     def hear_gap(self) -> None:
         """Hear that bells may have been missed up to now."""
+        with self._changed:
+            self._heard.gap = True
+            self._changed.notify_all()
 
     def hear_news(self) -> None:
         """Hear that a definition was published."""
+        with self._changed:
+            self._heard.news = True
+            self._changed.notify_all()
+
+    def wait(self, seconds: float) -> None:
+        """Return after ``seconds``, as soon as something is heard, or when it is interrupted."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._interrupted or bool(self._heard), seconds)
+
+    def collect(self) -> HeardBells:
+        """Return what was heard since the last call."""
+        with self._changed:
+            heard, self._heard = self._heard, HeardBells()
+        return heard
+
+    def interrupt(self) -> None:
+        """End all waiting, also one going on in another thread."""
+        with self._changed:
+            self._interrupted = True
+            self._changed.notify_all()
 
 
 class BellListener:
@@ -46,7 +89,7 @@ class BellListener:
     def __init__(self, engine: Engine) -> None:
         self._wakeups = engine.wakeups
         self._client = engine.client
-        self._hearers: list[Hearer] = []
+        self._hearers: list[BellWaiter] = []
         self._roots: dict[str, tuple[str, int]] = {}
         self._nodes: dict[str, subscription.NodeConnection] = {}
         self._selector = selectors.DefaultSelector()
@@ -62,7 +105,7 @@ class BellListener:
         self.hears = False
         self._thread = threading.Thread(target=self._run, name="bells", daemon=True)
 
-    def add(self, hearer: Hearer) -> None:
+    def add(self, hearer: BellWaiter) -> None:
         """Add a hearer, before the start."""
         self._hearers.append(hearer)
 

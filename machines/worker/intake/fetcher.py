@@ -1,11 +1,9 @@
 """Takes jobs from queues, and waits when there are none, until a bell rings."""
 
 import logging
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from redis import RedisCluster
 
@@ -14,7 +12,7 @@ from machines.engine.jobs.wakeups import Bell
 from machines.worker.execution.completer import ProgressReporter
 from machines.worker.job import Job
 
-from .bell_listener import BellListener
+from .bell_listener import BellListener, BellWaiter
 from .served_queues import ServedQueue, ServedQueues
 
 log = logging.getLogger(__name__)
@@ -29,29 +27,14 @@ SOME_APART = 10  # the same on a cluster, where each is a command
 MOST = 100  # jobs of one call: a few milliseconds in which the server does nothing else
 
 
-@dataclass(slots=True)
-class HeardBells:
-    """What rang since the last look. ``queues``: root -> queues; ``gap``: bells may have been missed; ``news``: a
-    definition was published."""
-
-    queues: dict[str, set[str]] = field(default_factory=dict)
-    gap: bool = False
-    news: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.queues) or self.gap or self.news
-
-
-class QueueWaiter:
+class QueueWaiter(BellWaiter):
     """A bell says "look at this queue" and carries no work: losing one delays a job until the next look, never loses
     it."""
 
     def __init__(self, listener: BellListener, block: float) -> None:
+        super().__init__()
         self._listener = listener
         self._block = block
-        self._changed = threading.Condition()
-        self._heard = HeardBells()
-        self._interrupted = False
         listener.add(self)
 
     @property
@@ -65,39 +48,14 @@ class QueueWaiter:
                 self._heard.queues.setdefault(bell.root, set()).add(bell.queue)
                 self._changed.notify_all()
 
-    def hear_gap(self) -> None:
-        with self._changed:
-            self._heard.gap = True
-            self._changed.notify_all()
-
-    def hear_news(self) -> None:
-        with self._changed:
-            self._heard.news = True
-            self._changed.notify_all()
-
     def watch(self, machines: list[str]) -> None:
         """Listen to the bells of these machines."""
         self._listener.watch(machines)
 
-    def wait(self, most: float | None = None) -> None:
-        """Return when something is heard, after the block time, ``most`` seconds, or when it is interrupted."""
-        seconds = self._block if most is None else max(0.0, min(most, self._block))
-        if not self.hears:
-            seconds = min(seconds, POLL)
-        with self._changed:
-            self._changed.wait_for(lambda: self._interrupted or bool(self._heard), seconds)
-
-    def collect(self) -> HeardBells:
-        """Return what was heard since the last call."""
-        with self._changed:
-            heard, self._heard = self._heard, HeardBells()
-        return heard
-
-    def interrupt(self) -> None:
-        """End all waiting, also one going on in another thread."""
-        with self._changed:
-            self._interrupted = True
-            self._changed.notify_all()
+    def wait(self, seconds: float | None = None) -> None:
+        """Return when something is heard, after the block time, ``seconds``, or when it is interrupted."""
+        most = self._block if self.hears else min(self._block, POLL)
+        super().wait(most if seconds is None else max(0.0, min(seconds, most)))
 
     def listen(self) -> None:
         """Wait again from now on."""

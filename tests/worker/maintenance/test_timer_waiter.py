@@ -8,7 +8,7 @@ import pytest
 
 from machines.engine.jobs.wakeups import Bell
 from machines.worker.duties.due_work import TimerWaiter
-from machines.worker.intake.bell_listener import BellListener
+from machines.worker.intake.bell_listener import BellListener, HeardBells
 from tests.engine.builders import machine, publish
 from tests.installation.processes import eventually
 
@@ -42,14 +42,14 @@ def test_what_becomes_due_ends_it_and_the_earliest_time_counts(waiter):
     waiter.hear(Bell("sb:{m:0}", queue="work"))
     assert ended(thread)
     assert ended(waiting(waiter)), "it is not collected yet"
-    assert waiter.collect() == ({"sb:{m:0}": 500}, False)
-    assert waiter.collect() == ({}, False)
+    assert waiter.collect() == HeardBells(dues={"sb:{m:0}": 500})
+    assert not waiter.collect()
 
 
 def test_a_gap_ends_it(waiter):
     waiter.hear_gap()
     assert ended(waiting(waiter))
-    assert waiter.collect() == ({}, True)
+    assert waiter.collect() == HeardBells(gap=True)
 
 
 def test_an_interrupt_ends_this_wait_and_all_further_ones(waiter):
@@ -71,5 +71,5 @@ def test_machines_that_come_later_are_listened_for(engine):
     waiter.collect()
     engine.create("lamp", "l1")
     due = engine.get("lamp", "l1").timers[0].due
-    eventually(lambda: waiter.collect()[0] == {engine.keys.partition("lamp").root: due}, "it rings")
+    eventually(lambda: waiter.collect().dues == {engine.keys.partition("lamp").root: due}, "it rings")
     listener.stop()
