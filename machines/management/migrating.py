@@ -4,7 +4,6 @@ replay`` runs recorded histories on a version and lists what differs."""
 import json
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
@@ -16,6 +15,8 @@ from machines.engine import MigrationPlan
 from machines.engine.versions.migration import MOST_RATE
 from machines.engine.versions.records import REFUSED, UNTOLD, Divergence, DryRun, Replay, StepOutcome
 from machines.people.actor import Actor
+
+from .verbs import read_json
 
 SHOWN = 20  # refused instances that are listed
 
@@ -82,13 +83,7 @@ def migrate(
 
 def read_plan(name: str, file: str) -> MigrationPlan:
     """Read the plan of a machine from a file. Raises CommandError, PlanError."""
-    try:
-        found = json.loads(Path(file).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise CommandError(f"{file} is not JSON: {error}") from error
-    plan = MigrationPlan.from_dict(found)
+    plan = MigrationPlan.from_dict(read_json(file))
     if plan.machine != name:
         raise CommandError(f"{file} is a plan for the machine {plan.machine!r}, not for {name!r}")
     return plan

@@ -1,9 +1,13 @@
-"""Verbs of management commands: each takes the options of every Django command, before it and after it."""
+"""Verbs of management commands: each takes the options of every Django command, before it and after it; and the files
+that verbs read."""
 
+import json
+import sys
 from argparse import SUPPRESS, ArgumentParser
+from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, DjangoHelpFormatter
+from django.core.management.base import BaseCommand, CommandError, DjangoHelpFormatter
 
 
 def add_verbs(parser: ArgumentParser) -> Any:
@@ -23,3 +27,18 @@ def add_verb(command: BaseCommand, verbs: Any, name: str, about: str) -> Argumen
         formatter_class=DjangoHelpFormatter,
     )  # fmt: skip
     return parser
+
+
+def read_bytes(file: str) -> bytes:
+    """Read a file, "-" for the standard input. Raises CommandError."""
+    try:
+        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def read_json(file: str) -> Any:
+    try:
+        return json.loads(read_bytes(file))
+    except ValueError as error:
+        raise CommandError(f"{file} is no JSON: {error}") from error

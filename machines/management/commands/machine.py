@@ -1,7 +1,6 @@
 """``python manage.py machine``: checks, publishes, imports and exports definitions, and moves machines."""
 
 import json
-import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from inspect import signature
@@ -22,7 +21,7 @@ from machines.engine.definitions import CompiledDefinition, outline, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
 from machines.management import migrating, publishing, reconciliation, scenarios, transfers, versions
 from machines.management.publishing import add_user_argument, find_actor, publish
-from machines.management.verbs import add_verb, add_verbs
+from machines.management.verbs import add_verb, add_verbs, read_bytes
 from machines.testing.scenarios import schema as scenario_schema
 
 
@@ -193,7 +192,7 @@ class Command(BaseCommand):
     def _read(self, file: str, format: str, to: Any = None, id: str = "") -> Submission:
         """Read the file and print all its findings."""
         name, base = ("", None) if file == "-" else (file, Path(file))
-        submission = read(_bytes(file), format=format, name=name, id=id, base=base)
+        submission = read(read_bytes(file), format=format, name=name, id=id, base=base)
         for finding in submission.findings:
             (to or self.stdout).write(str(finding))
         return submission
@@ -261,13 +260,6 @@ def _choose_format(output: str | None) -> str:
         endings = ", ".join(ending for ending, name in formats.SUFFIXES.items() if name in formats.WRITERS)
         raise CommandError(f"{output}: no format that can be written has this ending; the endings: {endings}")
     return format
-
-
-def _bytes(file: str) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}") from error
 
 
 VERBS: Mapping[str, Verb] = {

@@ -3,14 +3,13 @@
 import json
 import sys
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from machines.connections import get_engine
 from machines.engine.errors import SignalboxError
-from machines.management.verbs import add_verb, add_verbs
+from machines.management.verbs import add_verb, add_verbs, read_json
 from machines.people.actor import Actor
 from machines.schedules import Row, describe_time, queries
 from machines.schedules import actions as schedules
@@ -61,13 +60,14 @@ class Command(BaseCommand):
         return [row.as_dict() for row in rows], [_line(row) for row in rows] or ["no schedules"]
 
     def _add(self, actor: Actor, file: str, reason: str, check: bool, **_: Any) -> tuple[Any, list[str]]:
-        documents = _read(file)
+        found = read_json(file)
+        documents = found if isinstance(found, list) else [found]
         if check:
             checked = [queries.preview(actor, document) for document in documents]
-            found = [
+            listed = [
                 {"name": one.name, "next": [describe_time(at, one.zone) for at in times]} for one, times in checked
             ]
-            return found, [f"{one['name']}: {', '.join(one['next'])}" for one in found]
+            return listed, [f"{one['name']}: {', '.join(one['next'])}" for one in listed]
         rows = [schedules.put(actor, document, reason=reason) for document in documents]
         return [row.as_dict() for row in rows], [_line(row) for row in rows]
 
@@ -85,17 +85,6 @@ class Command(BaseCommand):
         found = {"put": report.put, "unchanged": report.unchanged, "removed": report.removed, "refused": refused}
         lines = [f"{name}: made" for name in report.put] + [f"{name}: removed" for name in report.removed]
         return found, [*lines, *refused.values()] or ["nothing to do"]
-
-
-def _read(file: str) -> list[Any]:
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-        found = json.loads(text)
-    except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise CommandError(f"{file} is no JSON: {error}") from error
-    return found if isinstance(found, list) else [found]
 
 
 def _line(row: Row) -> str:
