@@ -10,7 +10,7 @@ from machines.alarms import recording, routes, sending
 from machines.approvals import actions as approvals
 from machines.audit import entries
 from machines.catalog import publishing
-from machines.conf.database import DatabaseRetry
+from machines.conf.database import DatabaseDuty
 from machines.engine import Engine, Rollout
 from machines.insight.ingestion import InsightDuty
 from machines.insight.statistics import writing
@@ -60,42 +60,37 @@ DUTIES: Mapping[str, str] = MappingProxyType(
 """The exclusive duties: name -> description for people. One worker at a time runs each."""
 
 
-class DatabaseDuty:
+class SmallDuty(DatabaseDuty):
     """Something small that is done in the database again and again."""
 
     def __init__(self, work: Callable[[], object], *, pause: float, message: str) -> None:
-        self._work = work
-        self._pause = pause
-        self._database = DatabaseRetry(log, message)
+        self._work, self.EVERY, self.MESSAGE = work, pause, message
 
-    def once(self) -> bool:
+    def look(self) -> bool:
         """Make one pass. There is never more to do at once: False."""
-        self._database.run(self._work)
+        self._work()
         return False
-
-    def pause(self) -> float:
-        return self._pause
 
 
 def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
     """Return those of which each is one worker's at a time; DUTIES has their names."""
     return {
         **make_engine_duties(engine, options),
-        "alarms": DatabaseDuty(_care_for_alarms, pause=10.0, message="alarms cannot be recorded: %s"),
-        "approvals": DatabaseDuty(approvals.expire, pause=30.0, message="requests cannot be closed: %s"),
+        "alarms": SmallDuty(_care_for_alarms, pause=10.0, message="alarms cannot be recorded: %s"),
+        "approvals": SmallDuty(approvals.expire, pause=30.0, message="requests cannot be closed: %s"),
         "audit stream": AuditStream(),
-        "catalog": DatabaseDuty(CatalogUpdate(), pause=15.0, message="versions cannot be recorded: %s"),
-        "error digest": DatabaseDuty(error_digest.send_due, pause=60.0, message="the error digest cannot be made: %s"),
+        "catalog": SmallDuty(CatalogUpdate(), pause=15.0, message="versions cannot be recorded: %s"),
+        "error digest": SmallDuty(error_digest.send_due, pause=60.0, message="the error digest cannot be made: %s"),
         "failure actions": failures.PacedActions(engine),
         "failures": failures.FailureFollower(engine),
         "insight": InsightDuty(engine),
-        "plans": DatabaseDuty(plans.keep_outcomes, pause=30.0, message="outcomes of plans cannot be recorded: %s"),
+        "plans": SmallDuty(plans.keep_outcomes, pause=30.0, message="outcomes of plans cannot be recorded: %s"),
         "retention": RetentionDuty(engine),
         "rollouts": RolloutGuard(engine, report_stopped),
         "sampler": Sampler(engine),
-        "statistics prune": DatabaseDuty(_prune_measured, pause=60.0, message="old statistics cannot be removed: %s"),
-        "table prune": DatabaseDuty(_prune_tables, pause=60.0, message="old rows cannot be removed: %s"),
-        "webhook prune": DatabaseDuty(_prune_deliveries, pause=60.0, message="old deliveries cannot be removed: %s"),
+        "statistics prune": SmallDuty(_prune_measured, pause=60.0, message="old statistics cannot be removed: %s"),
+        "table prune": SmallDuty(_prune_tables, pause=60.0, message="old rows cannot be removed: %s"),
+        "webhook prune": SmallDuty(_prune_deliveries, pause=60.0, message="old deliveries cannot be removed: %s"),
     }
 
 

@@ -9,8 +9,7 @@ for each database; the rows are read anew each time.
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -63,35 +62,38 @@ def is_locked(error: BaseException | None) -> bool:
     return False
 
 
-class DatabaseRetry:
-    """The retries of one duty. ``message``: logged once for each outage of the database; its ``%s`` takes the error."""
+class DatabaseDuty:
+    """A duty of workers that needs the database, and waits while that is away. ``MESSAGE``: logged once for each
+    outage; its ``%s`` takes the error."""
 
-    def __init__(self, log: logging.Logger, message: str, *, level: int = logging.WARNING) -> None:
-        self._log = log
-        self._message = message
-        self._level = level
-        self.away = False
+    MESSAGE: str
+    LEVEL = logging.WARNING
+    EVERY = 5.0  # seconds between two passes that find nothing
+    is_away = False
 
-    @contextmanager
-    def around(self) -> Iterator[None]:
-        """Wrap one pass so that its database connections work. A database error ends the block and is not passed on."""
+    def once(self) -> bool:
+        """Make one pass, with connections that work; tell whether there may be more to do at once. An error of the
+        database ends the pass and is not passed on."""
         close_old_connections()
         try:
-            yield
+            found = self.look()
         except Error as error:
-            if not self.away:
-                self._log.log(self._level, self._message, error)
-            self.away = True
+            if not self.is_away:
+                logging.getLogger(type(self).__module__).log(self.LEVEL, self.MESSAGE, error)
+            self.is_away, found = True, False
         else:
-            self.away = False
+            self.is_away = False
         finally:
             close_old_connections()
+        return found
 
-    def run(self, work: Callable[[], Any]) -> bool:
-        """Make one pass; tell whether there may be more, as ``work`` does. There is not where the database is away."""
-        with self.around():
-            return bool(work())
-        return False
+    def look(self) -> bool:
+        """Make one pass; raise errors of the database."""
+        raise NotImplementedError
+
+    def pause(self) -> float:
+        """Return seconds to wait after a pass that found nothing."""
+        return self.EVERY
 
 
 MARKS = (1_000_000_007, 1_000_000_009)

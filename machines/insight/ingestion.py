@@ -17,7 +17,7 @@ from typing import Any
 
 from machines.catalog import builtin_machines
 from machines.conf import conf
-from machines.conf.database import DatabaseRetry
+from machines.conf.database import DatabaseDuty
 from machines.conf.server_share import ServerShare, Walk
 from machines.engine import Engine, errors
 from machines.engine.definitions import outline
@@ -67,8 +67,10 @@ class MachineTerms:
         )  # fmt: skip
 
 
-class InsightDuty:
+class InsightDuty(DatabaseDuty):
     """Reads all machines, one after the other."""
+
+    MESSAGE = "insight waits: the archive cannot be read: %s"
 
     def __init__(
         self, engine: Engine, *, store: Store | None = None, share: ServerShare | None = None,
@@ -77,12 +79,11 @@ class InsightDuty:
         self._engine = engine
         self._store, self._archive = store, archive
         self._reader = HistoryReader(engine, share or ServerShare())
-        self._database = DatabaseRetry(log, "insight waits: the archive cannot be read: %s")
         self._walk = Walk(clock=clock)
         self._is_off = self._is_away = False
         self._terms: dict[str, tuple[str, MachineTerms]] = {}
 
-    def once(self) -> bool:
+    def look(self) -> bool:
         """Read for about a second; return whether there is more."""
         try:
             store = self._store or get_store()
@@ -92,7 +93,7 @@ class InsightDuty:
             self._is_off = True
             return False
         self._is_off = False
-        return self._database.run(lambda: self._walk.go_on(lambda: self._pass(store)))
+        return self._walk.go_on(lambda: self._pass(store))
 
     def pause(self) -> float:
         return OFF if self._is_off else PAUSE

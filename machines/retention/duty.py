@@ -21,7 +21,7 @@ from machines.audit import chain
 from machines.audit.models import AuditEntry
 from machines.catalog import builtin_machines
 from machines.conf import conf
-from machines.conf.database import DatabaseRetry, delete_some
+from machines.conf.database import DatabaseDuty, delete_some
 from machines.conf.retention_policy import Policy, TableBound, parse_policy
 from machines.conf.server_share import ServerShare, Walk
 from machines.engine import Engine, errors, limits
@@ -142,8 +142,10 @@ class MachineBounds:
         return max(1, min(READ, READ_STEPS // max(1, self.history)))
 
 
-class RetentionDuty:
+class RetentionDuty(DatabaseDuty):
     """Walks over all machines and lets go of what is due, within a share of the server's time."""
+
+    MESSAGE = "finished instances stay: the archive cannot be written: %s"
 
     def __init__(
         self, engine: Engine, *, pause: float = 30.0, share: ServerShare | None = None, archive: Archive | None = None,
@@ -154,13 +156,12 @@ class RetentionDuty:
         self._archive = archive
         self._bounds: dict[str, tuple[str, MachineBounds]] = {}
         self._walk = Walk(clock=clock)
-        self._database = DatabaseRetry(log, "finished instances stay: the archive cannot be written: %s")
         self.gone = 0
         """Instances that this process has let go."""
 
-    def once(self) -> bool:
+    def look(self) -> bool:
         """Let go for about a second; return whether more is due."""
-        return self._database.run(lambda: self._walk.go_on(self._pass))
+        return self._walk.go_on(self._pass)
 
     def pause(self) -> float:
         """Return seconds, not the same each time: workers that were started together need not look together."""

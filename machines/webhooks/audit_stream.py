@@ -26,7 +26,7 @@ from django.utils import timezone
 from machines.audit.chain import FACTS
 from machines.audit.models import AuditEntry, AuditHead, AuditReceiver, describe_address
 from machines.conf import conf
-from machines.conf.database import DatabaseRetry
+from machines.conf.database import DatabaseDuty
 
 from .http_post import load_trusted, post
 from .models import Delivery, Webhook
@@ -146,22 +146,22 @@ class _RemainingEntries:
     until: float = 0.0
 
 
-class AuditStream:
+class AuditStream(DatabaseDuty):
     """The duty. ``clock``: monotonic seconds."""
+
+    MESSAGE = "the audit cannot be streamed: %s"
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._database = DatabaseRetry(log, "the audit cannot be streamed: %s")
         self._rests: dict[str, _RemainingEntries] = {}
 
-    def once(self) -> bool:
+    def look(self) -> bool:
         """Send to each receiver what it lacks, some at a time; return whether there is more."""
         more = False
-        with self._database.around():
-            for receiver in conf.AUDIT_STREAM:
-                rest = self._rests.setdefault(receiver, _RemainingEntries())
-                if self._clock() >= rest.until:
-                    more |= self._serve(receiver, rest)
+        for receiver in conf.AUDIT_STREAM:
+            rest = self._rests.setdefault(receiver, _RemainingEntries())
+            if self._clock() >= rest.until:
+                more |= self._serve(receiver, rest)
         return more
 
     def pause(self) -> float:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from django.db import transaction
 from django.utils import timezone
 
-from machines.conf.database import DatabaseRetry, delete_some, prepare_check
+from machines.conf.database import DatabaseDuty, delete_some, prepare_check
 from machines.connections import get_engine, get_pattern
 from machines.engine import Engine, EngineFault, LookupFailed, SignalboxError
 from machines.engine.limits import MAX_INSTANCE_ID
@@ -201,10 +201,11 @@ def _compile_pattern(types: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join(".*".join(map(re.escape, type.split("*"))) for type in types) or r"(?!)", re.DOTALL)
 
 
-class FanOut:
+class FanOut(DatabaseDuty):
     """Every worker has one: they share the logs as one group of readers, and a message is made a delivery before it
     counts as read. ``wait``: seconds a pass that finds nothing waits for something."""
 
+    MESSAGE = "webhooks wait for the database: %s"
     IDLE = 5.0  # seconds between two looks for a webhook where there is none
     AWAY = 1.0  # seconds between two tries where the database does not answer
     REST = 0.2  # seconds after a pass that found something: what comes meanwhile shares the next transaction
@@ -214,25 +215,20 @@ class FanOut:
         self._engine = engine
         self._logs = ConsumerGroup(engine)
         self._wait = wait
-        self._database = DatabaseRetry(log, "webhooks wait for the database: %s")
         self._idle, self._found = True, False
         self._lost: dict[Place, int] = {}  # in the log, not yet recorded here
         self._noted = time.monotonic()
         self._asked = -float("inf")
 
-    def once(self) -> bool:
-        """Make one pass. Tell whether there is more; what is wrong with the database waits, and is logged once."""
-        return self._database.run(self.look)
-
     def pause(self) -> float:
-        if self._database.away:
+        if self.is_away:
             return self.AWAY
         if self._idle:
             return self.IDLE
         return self.REST if self._found else self.LISTEN
 
     def look(self) -> bool:
-        """Return the same, with the errors of the database."""
+        """Make one pass; tell whether there is more."""
         self._idle = not _has_emitting()
         if self._idle:
             self._logs.drop()

@@ -14,7 +14,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from machines.conf import conf
-from machines.conf.database import DatabaseRetry, prepare_check
+from machines.conf.database import DatabaseDuty, prepare_check
 from machines.connections import get_pattern
 from machines.engine import EngineUnavailable, rates
 from machines.patterns import Throttle
@@ -53,31 +53,27 @@ def call() -> None:
 _has_active = prepare_check(Webhook.objects.filter(active=True))
 
 
-class Sender:
+class Sender(DatabaseDuty):
     """A duty of every worker."""
 
+    MESSAGE, LEVEL = "webhooks: %s", logging.DEBUG  # the pump tells
     EVERY = 1.0  # seconds
     IDLE = 5.0  # seconds between two looks where there is no webhook
 
     def __init__(self, *, clock: Callable[[], datetime] = timezone.now) -> None:
         self._clock = clock
-        self._database = DatabaseRetry(log, "webhooks: %s", level=logging.DEBUG)  # the pump tells
         self._idle = True
 
-    def once(self) -> bool:
-        sent = 0
-        with self._database.around():
-            self._idle = not _has_active()
-            if not self._idle:
-                sent = send_due(clock=self._clock)
-        return sent > 0
+    def look(self) -> bool:
+        self._idle = not _has_active()
+        return not self._idle and send_due(clock=self._clock) > 0
 
     def on_call(self, wake: Callable[[], None]) -> None:
         """Register the wake-up. ``wake``, a method, ends its pause."""
         _waiting.append(weakref.WeakMethod(wake))
 
     def pause(self) -> float:
-        return self.IDLE if self._idle or self._database.away else self.EVERY
+        return self.IDLE if self._idle or self.is_away else self.EVERY
 
 
 def send_due(*, clock: Callable[[], datetime] = timezone.now) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 from django.db import DataError, Error, IntegrityError, connection, transaction
 from django.db.models import F, Q
 
-from machines.conf.database import DatabaseRetry, delete_some
+from machines.conf.database import DatabaseDuty, delete_some
 from machines.connections import is_spread
 from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxError
 from machines.engine.limits import check_machine_name
@@ -274,29 +274,22 @@ def waiting() -> dict[str, Stats]:
     return found
 
 
-class BufferFlush:
+class BufferFlush(DatabaseDuty):
     """``make``: gives the buffer; ``write``: writes a batch in one transaction, and one that it has
     written before not again. ``gather``: seconds that an entry waits for more to come.
 
     A database that is away costs a line in the log and nothing else: what was claimed goes back and waits.
     """
 
-    EVERY = 5.0  # seconds
-
     def __init__(self, make: Make, write: Callable[[Batch], object], *, message: str, gather: float = 0.0) -> None:
         self._make = make
         self._write = write
         self._gather = gather
-        self._database = DatabaseRetry(log, message)
+        self.MESSAGE = message
 
-    def once(self) -> bool:
+    def look(self) -> bool:
         """Write one batch. Tell whether there may be more."""
-        return self._database.run(lambda: self._flush(self._make()))
-
-    def pause(self) -> float:
-        return self.EVERY
-
-    def _flush(self, buffer: WriteBuffer) -> bool:
+        buffer = self._make()
         batch = buffer.claim(limit=LIMIT, lease=LEASE, gather=self._gather)
         if batch is None:
             return False

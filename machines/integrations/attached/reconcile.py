@@ -23,7 +23,7 @@ from django.db.models import Model, Q
 from django.utils import timezone
 
 from machines.conf import conf
-from machines.conf.database import DatabaseRetry
+from machines.conf.database import DatabaseDuty
 from machines.conf.server_share import SPELL, Walk
 from machines.engine import Engine, EngineUnavailable, Instance, SignalboxError, UnknownInstance
 from machines.engine.search.page_merge import find_pages
@@ -166,22 +166,21 @@ def _read_key(model: type[Model], id: str) -> Any:
         return None
 
 
-class ReconcileDuty:
+class ReconcileDuty(DatabaseDuty):
     """Runs what is due, a second at a time."""
+
+    MESSAGE = "mirrors cannot be compared with their tables: %s"
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._holder = f"{socket.gethostname()}:{os.getpid()}"
         self._run = Walk()
         self._is_under_way = False
-        self._database = DatabaseRetry(log, "mirrors cannot be compared with their tables: %s")
 
-    def once(self) -> bool:
+    def look(self) -> bool:
         """Compare for about a second. There is never more to do at once: the pause is the other half."""
-        if not registry.list_attached():
-            return False
         self._is_under_way = False
-        with self._database.around():
+        if registry.list_attached():
             self._is_under_way = self._run.go_on(self._begin)
         return False
 

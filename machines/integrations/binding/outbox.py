@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.utils import timezone
 
-from machines.conf.database import DatabaseRetry, delete_some
+from machines.conf.database import DatabaseDuty, delete_some
 from machines.connections import get_engine, get_pattern
 from machines.engine import BadInput, Instance, InstanceExists, SignalboxError
 from machines.patterns import Throttle
@@ -150,12 +150,13 @@ def _send_after_commit(field: MachineField, entry: OutboxEntry, using: str, row:
     transaction.on_commit(partial(delivery.send_soon, field, entry, using, row), using=using, robust=True)
 
 
-class OutboxSender:
+class OutboxSender(DatabaseDuty):
     """Sends what is due, has instances created for rows that have none, and removes old entries.
 
     Where the project has no field, or has none any more, it ends the entries that earlier fields left.
     """
 
+    MESSAGE = "events of rows wait for the database: %s"
     NONE = 30.0  # seconds between two passes where the project has no machine field
     EVERY = 0.5  # seconds between two passes that find nothing
     SWEEP = 10.0  # seconds between two looks for rows without an instance
@@ -163,20 +164,15 @@ class OutboxSender:
 
     def __init__(self) -> None:
         self._fields = registry.list_fields()
-        self._database = DatabaseRetry(log, "events of rows wait for the database: %s")
         self._swept = self._pruned = -float("inf")
         self._unfinished: list[tuple[MachineField, str]] = []  # tables whose rows are looked at now
         self._aliases: list[str] = []
         self._after: dict[tuple[str, str], Any] = {}  # up to which row each table was swept
 
-    def once(self) -> bool:
-        """Make one pass; tell whether there may be more."""
-        return self._database.run(self._pass)
-
     def pause(self) -> float:
         return self.EVERY if self._fields else self.NONE
 
-    def _pass(self) -> bool:
+    def look(self) -> bool:
         now = time.monotonic()
         if now - self._swept >= self.SWEEP:
             self._swept = now

@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from machines import signals
-from machines.conf.database import DatabaseRetry
+from machines.conf.database import DatabaseDuty
 from machines.connections import get_pattern
 from machines.engine import Engine, EngineFault, LookupFailed, SignalboxError
 from machines.engine.messages.emitted import START, LogEntry, Place, read_entry
@@ -164,9 +164,10 @@ def apply_steps(engine: Engine, field: MachineField, entries: Iterable[LogEntry]
     return set(found)
 
 
-class Projection:
+class Projection(DatabaseDuty):
     """A duty of every worker; the fields are shared out among them, each to one worker at a time."""
 
+    MESSAGE = "states of rows wait for the database: %s"
     NONE = 30.0  # seconds between two looks where the project has no machine field
     AWAY = 1.0  # seconds between two tries where the database does not answer
     REST = 0.05  # seconds between two passes, which wait for entries themselves
@@ -179,11 +180,6 @@ class Projection:
         self._readers = {field.label: FieldReader(engine, field) for field in registry.list_fields()}
         self._locks: dict[str, HeldLock] = {}
         self._next: dict[str, float] = {}  # when to try for a field again
-        self._database = DatabaseRetry(log, "states of rows wait for the database: %s")
-
-    def once(self) -> bool:
-        """Make one pass over all fields; tell whether there is more to do."""
-        return self._database.run(self.look)
 
     def finish(self) -> None:
         """Write what nobody has written yet, and leave the fields to other workers."""
@@ -197,12 +193,12 @@ class Projection:
     def pause(self) -> float:
         if not self._readers:
             return self.NONE
-        if self._database.away:
+        if self.is_away:
             return self.AWAY
         return self.LOOK if not self._locks or self._engine.emitted_logs().spread else self.REST
 
     def look(self) -> bool:
-        """Return the same, with the errors of the database."""
+        """Make one pass over all fields; tell whether there is more to do."""
         held = [label for label in self._readers if self._hold(label)]
         more = [self._look(label, self._wait / len(held)) for label in held]
         return any(more)

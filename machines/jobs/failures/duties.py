@@ -15,7 +15,7 @@ import time
 from functools import partial
 
 from machines.conf import conf
-from machines.conf.database import DatabaseRetry, delete_some, prepare_check
+from machines.conf.database import DatabaseDuty, delete_some, prepare_check
 from machines.conf.retention_policy import parse_policy
 from machines.engine import Engine, EngineFault, EngineUnavailable, Job, LookupFailed, Permit, SignalboxError
 from machines.engine.jobs.queue_operations import QueueOptions
@@ -27,7 +27,6 @@ from .models import FailedJob, FailureAction, FailureGroup, FailureHour
 
 log = logging.getLogger(__name__)
 
-PAUSE = 5.0  # seconds
 PAGE = 200  # jobs of one transaction
 PAGES = 20  # of one pass: the other duties get their turn
 OVERLAP = 60_000  # ms before the position that are read again: a server that took over may have an older clock
@@ -35,8 +34,10 @@ REMEMBERED = 50_000  # queues
 WHOLE = 600.0  # seconds after which all queues are looked at, whatever the servers remember
 
 
-class FailureFollower:
+class FailureFollower(DatabaseDuty):
     """One worker at a time runs it."""
+
+    MESSAGE = "failures are not counted while the database is away: %s"
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -44,17 +45,9 @@ class FailureFollower:
         self._seen: dict[tuple[str, int, str], tuple[str, int]] = {}
         self._changes = engine.wakeups.watch_changes(whole=WHOLE)
         self._changed: set[str] = set()  # roots of partitions that changed and were not read to their end
-        self._database = DatabaseRetry(log, "failures are not counted while the database is away: %s")
-
-    def once(self) -> bool:
-        """Run one pass; return whether more is left."""
-        return self._database.run(self.look)
-
-    def pause(self) -> float:
-        return PAUSE
 
     def look(self) -> bool:
-        """Run one pass; raise errors of the database."""
+        """Run one pass; return whether more is left."""
         partitions = self._engine.wakeups.recent_roots()
         self._changed |= self._changes.find(partitions)
         places = self._jobs.places({root: partitions[root] for root in self._changed if root in partitions})
@@ -106,18 +99,19 @@ _RUNNING = FailureAction.objects.filter(state=FailureAction.State.RUNNING)
 _has_running = prepare_check(_RUNNING)
 
 
-class PacedActions:
+class PacedActions(DatabaseDuty):
     """One worker at a time runs it."""
+
+    MESSAGE = "actions on failures wait for the database: %s"
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._jobs = DeadJobs(engine)
-        self._database = DatabaseRetry(log, "actions on failures wait for the database: %s")
         self._busy = False
 
     def once(self) -> bool:
         """Run one pass; there is never more to do at once, since the rate says when: return False."""
-        self._database.run(self.look)
+        super().once()
         return False
 
     def pause(self) -> float:
