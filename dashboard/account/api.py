@@ -11,7 +11,7 @@ from pydantic import Field
 from dashboard.api.framework import openapi
 from dashboard.api.framework.operation import Group, actor_of, caller_of
 from dashboard.api.framework.request_terms import read_expected, set_etag
-from dashboard.api.framework.schemas import Body, Items, Mistaken, Ms, Out
+from dashboard.api.framework.schemas import Body, Items, Mistaken, Out
 from dashboard.models import SavedView
 from machines.models import Token
 from machines.patterns import Session
@@ -29,12 +29,11 @@ State = dict[str, Any]
 HOLDS = f"since its last use; {LIFETIME // 3600} hours after it was made it ends in any case"
 
 
-class SessionOut(Out):
+class SessionOut(Out.derive(Session, "revision", times="created expires")):
+    """revision: of its state: what If-Match takes"""
+
     id: str = Field(validation_alias="handle", description="its public name; it stays when the session is rotated")
     token: str = Field(validation_alias="subject", description="the public part of the token it was made with")
-    revision: int = Field(description="of its state: what If-Match takes")
-    created: Ms
-    expires: Ms
 
 
 class SessionOwnOut(SessionOut):
@@ -163,10 +162,8 @@ def _end(request: HttpRequest, handle: str) -> bool:
 callers_group = Group("callers", "The account of the caller.", right="view")
 
 
-class TokenOut(Out):
+class TokenOut(Out.derive(Token, "name", times="expires")):
     id: str = Field(validation_alias="handle", description="the public part of the token")
-    name: str
-    expires: Ms
 
 
 class Where(Out):
@@ -215,9 +212,8 @@ def _describe_mistake(error: ValidationError, body: type[Body]) -> Mistaken:
 views_group = Group("views", "Saved views: named filters of a list.", recorded=False, right="view")
 
 
-class ViewOut(Out.derive(SavedView, "id name shared page query")):
+class ViewOut(Out.derive(SavedView, "id name shared page query url")):
     owner: str
-    url: str
 
 
 class Saving(Body):

@@ -16,15 +16,16 @@ SCHEDULE = "/schedules/{str:name}"
 MOMENT = "ISO 8601; without an offset in the zone of the schedule"
 
 
-class ScheduleOut(Out):
-    name: str
-    source: str = Field(description="people, or what declares it: such a schedule is changed there")
-    state: str = Field(description="active, paused or ended")
+class ScheduleOut(Out.derive(Row, "name source state count pending waiting")):
+    """source: people, or what declares it: such a schedule is changed there
+    state: active, paused or ended
+    count: runs so far
+    pending: runs that are being carried out
+    waiting: runs that wait, for the run before or in a backfill
+    """
+
     next: str | None = Field(None, description="planned time of the next run")
     due: str | None = Field(None, description="the same with its jitter")
-    count: int = Field(description="runs so far")
-    pending: int = Field(description="runs that are being carried out")
-    waiting: int = Field(description="runs that wait, for the run before or in a backfill")
     last: dict[str, Any] | None = Field(None, description="the last run")
     error: str | None = Field(None, description="why a worker could not work on it")
     author: str

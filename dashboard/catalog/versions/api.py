@@ -13,7 +13,7 @@ from dashboard.api.framework.schemas import Acting, ApprovalOut, Body, Ms, Out, 
 from dashboard.catalog.api import FindingOut, Published
 from dashboard.instances.api import INSTANCE, InstanceOut
 from machines.catalog.submissions import FORMAT_NAMES
-from machines.catalog.version_rules import read_policy
+from machines.catalog.version_rules import Rule, read_policy
 from machines.catalog.versions import drafts, rollouts
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from machines.engine.versions.rollout.records import Guard, Rollout, StateTime, VersionFigures, VersionPin, Withdrawal
@@ -47,9 +47,10 @@ class WithdrawalOut(Out.derive(Withdrawal, "version actor reason", times="since"
     """A version that no new instance gets."""
 
 
-class RuleOut(Out):
-    action: str = Field(description="publish: every change of which version counts; migrate: moves of instances")
-    source: str = Field(description="the version, the setting or the policy that asks for it")
+class RuleOut(Out.derive(Rule, "action source")):
+    """action: publish: every change of which version counts; migrate: moves of instances
+    source: the version, the setting or the policy that asks for it
+    """
 
 
 class ChoiceOut(Out):
@@ -302,15 +303,14 @@ class DraftPublishing(Body):
     rollout: float | None = Field(None, ge=0, le=100, description="per cent of new instances that get it; null: all")
 
 
-class DraftCheck(Out):
-    """``publishable``: whether nothing in it, and no newer version, keeps it from being published."""
+class DraftCheck(Out.derive(drafts.Check, "publishable current")):
+    """``publishable``: whether nothing in it, and no newer version, keeps it from being published.
 
-    publishable: bool
+    current: the machine's current version, or the one that is rolled out: another than `base` is a conflict
+    """
+
     findings: list[FindingOut]
     base: int | None
-    current: int | None = Field(
-        description="the machine's current version, or the one that is rolled out: another than `base` is a conflict"
-    )
     needs_approval: bool = Field(
         validation_alias="needs_second", description="whether publishing it takes a second person"
     )

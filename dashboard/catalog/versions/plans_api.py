@@ -12,7 +12,7 @@ from dashboard.api.framework.request_terms import Paging
 from dashboard.api.framework.schemas import ApprovalOut, Body, Mistaken, Ms, Out, Page, Reason, Why
 from dashboard.catalog.api import FindingOut
 from machines.catalog.versions import comparison
-from machines.engine import Change, Instance, Replay
+from machines.engine import Change, DefinitionDiff, Instance, Replay
 from machines.instances import plans
 from machines.instances.bulks.order import MAX_RATE
 from machines.models import StoredPlan
@@ -31,14 +31,15 @@ class ChangeOut(Out.derive(Change, "path before after reason kind verb verdict m
     """
 
 
-class DiffOut(Out):
-    machine: str
-    a: int | None = Field(description="the old version")
-    b: int | None = Field(description="the new version; null for a draft")
-    verdict: str = Field(description="the gravest one")
-    counts: dict[str, int] = Field(description="verdict -> changes")
+class DiffOut(Out.derive(DefinitionDiff, "machine a b verdict counts text")):
+    """a: the old version
+    b: the new version; null for a draft
+    verdict: the gravest one
+    counts: verdict -> changes
+    text: a unified diff of both definitions as JSON
+    """
+
     changes: list[ChangeOut]
-    text: str = Field(description="a unified diff of both definitions as JSON")
 
 
 class PlanTerms(Body):
@@ -75,9 +76,9 @@ class PlanOut(Out):
     findings: list[FindingOut]
 
 
-class ProgressOut(Out):
-    id: str = Field(description="of the bulk action: see /bulks")
-    state: str
+class ProgressOut(Out.derive(Instance, "id state")):
+    """id: of the bulk action: see /bulks"""
+
     found: int
     tried: int
     outcomes: dict[str, int]
