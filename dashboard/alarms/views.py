@@ -2,15 +2,16 @@
 addresses are never shown again. ``machines.alarms.actions`` and ``machines.alarms.routes`` do the work."""
 
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from django import forms
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
+from pydantic import Field
 
 from dashboard.shared.errors.redis_outage import Panels
-from dashboard.shared.form_views import answer_form
-from dashboard.shared.list_pages import ListLinks, cut_page
+from dashboard.shared.form_views import Mistake, answer_form
+from dashboard.shared.list_pages import ListLinks, Terms, cut_page
 from dashboard.shared.permissions import View, require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
@@ -123,9 +124,15 @@ class RouteForm(ReceiverForm):
         return cls(initial={"link": request.build_absolute_uri(reverse("signalbox:alarms"))})
 
 
-class AlarmFilter(PageForm):
-    severity = forms.ChoiceField(required=False, choices=[("", "all"), *((name, name) for name in SEVERITIES)])
-    machine = forms.CharField(required=False, max_length=MAX_NAME)
+class AlarmTerms(Terms):
+    severity: Literal["", "critical", "warning", "info"] = ""
+    machine: str = Field("", max_length=MAX_NAME)
+
+    def fits(self, alarm: Alarm) -> bool:
+        return self.severity in ("", alarm.severity) and (not self.machine or self.machine in alarm.affected)
+
+
+ALL = AlarmTerms()
 
 
 class HistoryFilter(PageForm):
@@ -144,46 +151,37 @@ SIZE = 50  # events on a page
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
     """List the alarms that stand, and those that are snoozed."""
-    terms = AlarmFilter(request.GET)
-    if not terms.is_valid():
-        raise Http404("Unknown filter.")
-    return _render_page(request, terms.cleaned_data)
+    return _render_page(request, AlarmTerms.of_page(request))
 
 
 def _render_page(
-    request: HttpRequest, given: dict[str, Any], *, mistake: str = "", key: str = "", status: int = 200
+    request: HttpRequest, terms: AlarmTerms = ALL, *, mistake: str = "", status: int = 200
 ) -> HttpResponse:
-    """Render the list. ``mistake``: what is wrong with the form that was sent for the alarm ``key``."""
+    """Render the list. ``mistake``: what is wrong with the form that was sent for an alarm."""
     operated, panels = scope_of(request.user, "operate"), Panels()
     found = collect_alarms(scope_of(request.user), operated, redacted_engine(request).survey(), panels)
-    shown = [alarm for alarm in found if _fits(alarm, given)]
+    shown = [alarm for alarm in found if terms.fits(alarm)]
     counts = {name: sum(alarm.severity == name for alarm in found) for name in SEVERITIES}
-    links = ListLinks("alarms", machine=given["machine"], severity=given["severity"])
+    links = ListLinks("alarms", **terms.model_dump())
     context = {
         "alarms": shown,
         "away": panels.away,
-        "snoozed": [alarm for alarm in found.snoozed if _fits(alarm, given)],
+        "snoozed": [alarm for alarm in found.snoozed if terms.fits(alarm)],
         "all": len(found),
         "tabs": links.tabs("severity", [("", "all"), *((name, f"{name} {counts[name]:,}") for name in SEVERITIES)]),
-        "machine": given["machine"],
-        "severity": given["severity"],
+        "machine": terms.machine,
+        "severity": terms.severity,
         "durations": DURATIONS,
         "managed": True,
         "routed": routes.has_routes(),
         "routes_open": operated.all,
         "mistake": mistake,
-        "mistaken": key,
+        "mistaken": request.POST.get("key", ""),
         "minutes": request.POST.get("minutes", "60"),
         "reason": request.POST.get("reason", ""),
         "owner": request.POST.get("owner", ""),
     }
     return render_page(request, "signalbox/alarms/alarms.html", context, status=status)
-
-
-def _fits(alarm: Alarm, given: dict[str, Any]) -> bool:
-    if given["severity"] and alarm.severity != given["severity"]:
-        return False
-    return not given["machine"] or given["machine"] in alarm.affected
 
 
 @require("view")
@@ -207,26 +205,18 @@ def _make_view(name: str) -> View:
     """Make the view of one action. It returns to the page that its form stands on."""
     make, message = FORMS[name]
 
-    @answer_form("alarms", "operate", f"alarm.{name}", refused=(UnknownAlarm, TooFast))
-    def view(request: HttpRequest) -> str | HttpResponse:
-        form, key = make(request.POST), request.POST.get("key", "")
+    @answer_form(
+        "alarms", "operate", f"alarm.{name}", refused=(UnknownAlarm, TooFast), shown=(BadAlarmInput,),
+        render=_render_page,
+    )  # fmt: skip
+    def view(request: HttpRequest) -> str:
+        form = make(request.POST)
         if not form.is_valid():
-            return _refuse(request, key, _describe(form))
-        try:
-            alarm: Alarm = getattr(alarms, name)(Actor.of(request), **form.arguments())
-        except BadAlarmInput as error:
-            return _refuse(request, key, f"{error.message} ({error.code})")
+            raise Mistake("; ".join(f"{name}: {text}" for name, texts in form.errors.items() for text in texts))
+        alarm: Alarm = getattr(alarms, name)(Actor.of(request), **form.arguments())
         return f"{message}: {alarm.text}"
 
     return view
-
-
-def _describe(form: forms.Form) -> str:
-    return "; ".join(f"{name}: {text}" for name, texts in form.errors.items() for text in texts)
-
-
-def _refuse(request: HttpRequest, key: str, mistake: str) -> HttpResponse:
-    return _render_page(request, {"severity": "", "machine": ""}, mistake=mistake, key=key, status=400)
 
 
 ACTION_VIEWS = {name: _make_view(name) for name in FORMS}
