@@ -121,6 +121,6 @@ def test_debug_is_a_warning_where_strangers_may_look(settings):
 def test_every_id_is_on_the_troubleshoot_page():
     page = (ROOT / "docs" / "troubleshoot.md").read_text()
     source = (ROOT / "dashboard" / "serving" / "checks" / "system_checks.py").read_text()
-    ids = set(re.findall(r'id="(signalbox\.[EW]\d+)"', source))
-    assert ids
-    assert {id for id in ids if f"`{id}`" not in page} == set()
+    ids = set(re.findall(r'report\("([EW]\d+)"', source))
+    assert len(ids) > 14
+    assert {id for id in ids if f"`signalbox.{id}`" not in page} == set()

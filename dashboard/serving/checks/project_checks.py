@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.staticfiles import finders
-from django.core.checks import CheckMessage, Error, Info, Warning, register
+from django.core.checks import CheckMessage, register
 from django.shortcuts import resolve_url
 from django.template import TemplateDoesNotExist
 from django.template.loader import get_template
@@ -23,10 +23,11 @@ from django.utils import translation
 from dashboard.site.environment import is_own_site
 from machines.conf.project import Finding, find_missing
 
+from .system_checks import report
+
 TAG = "signalbox"
 TEMPLATE = "signalbox/base.html"
 SCRIPT = "signalbox/js/shared/base.js"
-KINDS = {"E": Error, "W": Warning, "I": Info}
 
 
 @register(TAG)
@@ -45,7 +46,7 @@ def live_view(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def _make_messages(found: Iterable[Finding]) -> list[CheckMessage]:
-    return [KINDS[one.id.partition(".")[2][0]](one.text, hint=one.hint, id=one.id) for one in found]
+    return [report(one.id.removeprefix("signalbox."), one.text, one.hint) for one in found]
 
 
 def _find_files() -> Iterator[Finding]:

@@ -23,7 +23,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache
-from django.core.checks import ERROR, CheckMessage, Error, Tags, Warning, register, run_checks
+from django.core.checks import ERROR, CheckMessage, Error, Info, Tags, Warning, register, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django_redis.exceptions import ConnectionInterrupted
 from redis import RedisCluster
@@ -48,6 +48,14 @@ SLOTS = 16384
 # Read elsewhere than in settings.py: by the test suite and the test kit.
 OTHER_NAMES = ("SIGNALBOX_TEST_SERVER", "SIGNALBOX_TEST_ACCOUNT", "SIGNALBOX_TEST_URL")
 LOCAL = frozenset({"localhost", ".localhost", "127.0.0.1", "[::1]", "testserver"})
+
+
+KINDS = {"E": Error, "W": Warning, "I": Info}
+
+
+def report(id: str, text: str, hint: str) -> CheckMessage:
+    """Make the message of a check. The letter of its ``id`` says how grave it is."""
+    return KINDS[id[0]](text, hint=hint, id=f"signalbox.{id}")
 
 
 @register(TAG, WORKER_TAG)
@@ -93,12 +101,9 @@ def _describe(error: Exception, node: str) -> CheckMessage:
         named = server_permissions.find_missing(str(error)) or "a permission"
         return _report_lacking([*getattr(error, "missing", ())] or [named])
     place = f"the node {node} of {hide_password(conf.REDIS_URL)}" if node else hide_password(conf.REDIS_URL)
-    return Warning(
-        f"Redis does not answer at {place}: {error}",
-        hint=f"Start it, or set {'REDIS_URL' if environment.is_own_site() else label('REDIS_URL')}. "
-        "`signalbox demo` brings a server of its own.",
-        id="signalbox.W001",
-    )
+    setting = "REDIS_URL" if environment.is_own_site() else label("REDIS_URL")
+    hint = f"Start it, or set {setting}. `signalbox demo` brings a server of its own."
+    return report("W001", f"Redis does not answer at {place}: {error}", hint)
 
 
 def _describe_address(node: Any) -> str:
@@ -119,11 +124,8 @@ def _check_version(client: Any) -> Iterator[CheckMessage]:
     info = client.info("server")
     words = re.findall(r"\d+", str(info.get("redis_version", "0")))
     if tuple(int(word) for word in words[:2]) < OLDEST:
-        yield Error(
-            f"the server is version {info.get('redis_version')}; Signalbox needs Redis 7.0 or later, or Valkey",
-            hint="Functions came with Redis 7.0.",
-            id="signalbox.E002",
-        )
+        text = f"the server is version {info.get('redis_version')}; Signalbox needs Redis 7.0 or later, or Valkey"
+        yield report("E002", text, "Functions came with Redis 7.0.")
 
 
 def _check_functions(client: Any) -> Iterator[CheckMessage]:
@@ -132,11 +134,8 @@ def _check_functions(client: Any) -> Iterator[CheckMessage]:
     except ResponseError as error:
         if MISSING in str(error) or server_permissions.is_denied(str(error)):
             return
-        yield Error(
-            f"the server refuses FUNCTION: {error}",
-            hint="The account in REDIS_URL needs +function and +fcall, and the server must not rename them away.",
-            id="signalbox.E003",
-        )
+        hint = "The account in REDIS_URL needs +function and +fcall, and the server must not rename them away."
+        yield report("E003", f"the server refuses FUNCTION: {error}", hint)
 
 
 def _check_library(client: Any) -> Iterator[CheckMessage]:
@@ -147,11 +146,11 @@ def _check_library(client: Any) -> Iterator[CheckMessage]:
         get_engine().require_library()
     except LibraryNotLoaded as error:  # a warning: what starts now goes on by itself once the library is there
         hint = "Run `signalbox library load` with the deployment account: docs/acl.md has its line."
-        yield Warning(error.message, hint=hint, id="signalbox.W011")
+        yield report("W011", error.message, hint)
     except NotPermitted:
         raise
     except EngineFault as error:
-        yield Error(f"{error.message} ({error.code})", hint="docs/deploy.md#upgrade", id="signalbox.E012")
+        yield report("E012", f"{error.message} ({error.code})", "docs/deploy.md#upgrade")
 
 
 def _check_permissions(client: Any) -> Iterator[CheckMessage]:
@@ -169,31 +168,22 @@ def _check_permissions(client: Any) -> Iterator[CheckMessage]:
 
 
 def _report_lacking(missing: list[str]) -> CheckMessage:
-    return Error(
-        f"the account in REDIS_URL may not run what Signalbox needs on Redis; it lacks {', '.join(missing)}",
-        hint="docs/acl.md has the line of each account.",
-        id="signalbox.E011",
-    )
+    text = f"the account in REDIS_URL may not run what Signalbox needs on Redis; it lacks {', '.join(missing)}"
+    return report("E011", text, "docs/acl.md has the line of each account.")
 
 
 def _check_eviction(client: Any) -> Iterator[CheckMessage]:
     policy = client.info("memory").get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
-        yield Error(
-            f"maxmemory-policy is {policy}: a full server would throw instances and jobs away",
-            hint="Set maxmemory-policy to noeviction, in the server's configuration too.",
-            id="signalbox.E004",
-        )
+        text = f"maxmemory-policy is {policy}: a full server would throw instances and jobs away"
+        yield report("E004", text, "Set maxmemory-policy to noeviction, in the server's configuration too.")
 
 
 def _check_persistence(client: Any) -> Iterator[CheckMessage]:
     info = client.info("persistence")
     if not info.get("aof_enabled") and _read_config(client, "save") == "":
-        yield Warning(
-            "the server keeps nothing over a restart: neither append-only file nor snapshots are on",
-            hint="Set appendonly to yes.",
-            id="signalbox.W005",
-        )
+        text = "the server keeps nothing over a restart: neither append-only file nor snapshots are on"
+        yield report("W005", text, "Set appendonly to yes.")
 
 
 def _check_replication(client: Any) -> Iterator[CheckMessage]:
@@ -203,17 +193,12 @@ def _check_replication(client: Any) -> Iterator[CheckMessage]:
     if not replicas and not client.info("cluster").get("cluster_enabled"):
         return
     if replicas < 2:
-        yield Warning(
-            f"the server has {replicas} replica{'s' * (replicas != 1)}: a failover leaves a single copy or none",
-            hint="Give each shard two replicas: docs/durability.md#failover.",
-            id="signalbox.W014",
-        )
+        text = f"the server has {replicas} replica{'s' * (replicas != 1)}: a failover leaves a single copy or none"
+        yield report("W014", text, "Give each shard two replicas: docs/durability.md#failover.")
     if replicas and _read_config(client, "min-replicas-to-write") == "0":
-        yield Warning(
-            "min-replicas-to-write is 0: a primary cut off from its replicas goes on writing what a failover loses",
-            hint="Set min-replicas-to-write to 1 and min-replicas-max-lag to 10: docs/durability.md#failover.",
-            id="signalbox.W015",
-        )
+        text = "min-replicas-to-write is 0: a primary cut off from its replicas goes on writing what a failover loses"
+        hint = "Set min-replicas-to-write to 1 and min-replicas-max-lag to 10: docs/durability.md#failover."
+        yield report("W015", text, hint)
 
 
 def _check_notifications(client: Any) -> Iterator[CheckMessage]:
@@ -221,29 +206,22 @@ def _check_notifications(client: Any) -> Iterator[CheckMessage]:
     try:
         client.config_set("notify-keyspace-events", _read_config(client, "notify-keyspace-events") or "")
     except ResponseError:
-        yield Warning(
-            "notify-keyspace-events cannot be set here: unless the server's configuration says K$, open pages are "
-            "refreshed every few seconds only",
-            hint="Set notify-keyspace-events to K$ in the server's configuration, or allow CONFIG.",
-            id="signalbox.W006",
-        )
+        text = "notify-keyspace-events cannot be set here: unless the server's configuration says K$, open pages are "
+        text += "refreshed every few seconds only"
+        yield report("W006", text, "Set notify-keyspace-events to K$ in the server's configuration, or allow CONFIG.")
 
 
 def _check_coverage(client: Any) -> Iterator[CheckMessage]:
     info = client.cluster("INFO")
     if int(info["cluster_slots_ok"]) < SLOTS:
-        yield Warning(
-            f"{SLOTS - int(info['cluster_slots_ok'])} slots of the cluster have no owner that answers: machines whose "
-            "partitions lie there are incomplete",
-            hint="Bring the lost nodes back, or give their slots to others: `redis-cli --cluster check`.",
-            id="signalbox.W012",
-        )
+        lost = SLOTS - int(info["cluster_slots_ok"])
+        text = f"{lost} slots of the cluster have no owner that answers: machines with partitions there are incomplete"
+        hint = "Bring the lost nodes back, or give their slots to others: `redis-cli --cluster check`."
+        yield report("W012", text, hint)
     if _read_config(client, "cluster-require-full-coverage") == "yes":
-        yield Warning(
-            "cluster-require-full-coverage is yes: when one shard is lost, all others refuse calls, too",
-            hint="Set cluster-require-full-coverage to no: pages then show the other shards, and name what is missing.",
-            id="signalbox.W013",
-        )
+        text = "cluster-require-full-coverage is yes: when one shard is lost, all others refuse calls, too"
+        hint = "Set cluster-require-full-coverage to no: pages then show the other shards, and name what is missing."
+        yield report("W013", text, hint)
 
 
 NODE_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (
@@ -269,7 +247,7 @@ def live_limits(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     try:
         limits()
     except ImproperlyConfigured as error:
-        return [Error(str(error), hint="dashboard/live/limits.py has every limit.", id="signalbox.E016")]
+        return [report("E016", str(error), "dashboard/live/limits.py has every limit.")]
     return []
 
 
@@ -281,10 +259,7 @@ def variables(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         return []
     known = [*environment.of_process().names, *OTHER_NAMES]
     strangers = [name for name in os.environ if name.startswith("SIGNALBOX_") and name not in known]
-    return [
-        Warning(f"nothing reads the variable {name}", hint=_suggest(name, known), id="signalbox.W007")
-        for name in strangers
-    ]
+    return [report("W007", f"nothing reads the variable {name}", _suggest(name, known)) for name in strangers]
 
 
 @register(TAG, WORKER_TAG, Tags.caches)
@@ -295,14 +270,9 @@ def stores(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     sessions = settings.SESSION_ENGINE
     if backend.startswith("django_redis.") and sessions in SESSION_ENGINES.values():
         return []
-    return [
-        Error(
-            f"sessions ({sessions}) are neither on Redis nor in SQL, or the cache ({backend}) is not on Redis: other "
-            "processes would not see them",
-            hint="Keep CACHES and SESSION_ENGINE as dashboard/settings.py has them.",
-            id="signalbox.E008",
-        )
-    ]
+    text = f"sessions ({sessions}) are neither on Redis nor in SQL, or the cache ({backend}) is not on Redis: other "
+    text += "processes would not see them"
+    return [report("E008", text, "Keep CACHES and SESSION_ENGINE as dashboard/settings.py has them.")]
 
 
 @register(TAG, Tags.security)
@@ -310,13 +280,8 @@ def debug(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     foreign = sorted(set(settings.ALLOWED_HOSTS) - LOCAL)
     if not environment.is_own_site() or not settings.DEBUG or not foreign:
         return []
-    return [
-        Warning(
-            f"DEBUG is on, and the site answers to {', '.join(foreign)}: errors would show its insides to strangers",
-            hint="Unset DEBUG.",
-            id="signalbox.W009",
-        )
-    ]
+    text = f"DEBUG is on, and the site answers to {', '.join(foreign)}: errors would show its insides to strangers"
+    return [report("W009", text, "Unset DEBUG.")]
 
 
 def cache_rights() -> list[CheckMessage]:
@@ -328,13 +293,8 @@ def cache_rights() -> list[CheckMessage]:
         cache.get("probe")
     except (*FAILURES, ConnectionInterrupted, SignalboxError) as error:
         if (denied := find_denial(error)) is not None:
-            return [
-                Error(
-                    f"the account in CACHE_URL may not use cache and sessions: {denied}",
-                    hint="docs/acl.md has the line of the account of the site.",
-                    id="signalbox.E011",
-                )
-            ]
+            text = f"the account in CACHE_URL may not use cache and sessions: {denied}"
+            return [report("E011", text, "docs/acl.md has the line of the account of the site.")]
     return []
 
 

@@ -3,6 +3,7 @@
 The number of series is bounded by what is published: states, transitions of current versions, and queues.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -66,42 +67,34 @@ class Snapshot(Collector):
         if self.survey is None:
             return
         yield _make_gauge("websocket_clients", "Open websockets of this process.", self.sockets)
-        yield _measure_readable(self.survey)
+        readable = [([name], int(name in self.survey.lives)) for name in (*self.survey.lives, *self.survey.faults)]
+        yield _make_gauges("machine_readable", "1 if the machine could be read, else 0.", ["machine"], readable)
         lives = list(self.survey.lives.values())
-        queues = [(name, stats) for name, each in self.survey.queues.items() for stats in each.values()]
+        # Rows say when they were written by the clock of Redis; that of this machine is for want of it.
+        now = max((live.now for live in lives), default=self.now)
         yield from _measure_machines(lives)
         yield from _measure_states(lives)
         yield from _measure_flow(lives)
-        yield _count_refused(lives)
-        yield _compile_failures(lives)
         yield from self._measure_unwritten()
-        yield from self._measure_stored(max((live.now for live in lives), default=self.now))
-        yield from _measure_queues(queues)
-        # Rows say when they were written by the clock of Redis; that of this machine is for want of it.
-        yield from _measure_workers(self.survey, max((live.now for live in lives), default=self.now))
-        duties = _make_gauge("duty_kept", "1 if a worker holds this background duty, else 0.", labels=["duty"])
-        for duty, has in self.kept.items():
-            duties.add_metric([duty], int(has))
-        yield duties
+        yield from self._measure_stored(now)
+        yield from _measure_queues(
+            [(name, stats) for name, each in self.survey.queues.items() for stats in each.values()]
+        )
+        yield from _measure_workers(self.survey, now)
+        kept = [([duty], int(has)) for duty, has in self.kept.items()]
+        yield _make_gauges("duty_kept", "1 if a worker holds this background duty, else 0.", ["duty"], kept)
 
     def _measure_unwritten(self) -> Iterator[Metric]:
-        entries = _make_gauge("unwritten_entries", "Entries waiting to be written to the database.", labels=["buffer"])
-        oldest = _make_gauge(
-            "unwritten_oldest_seconds",
-            "Age of the oldest entry waiting to be written to the database.",
-            labels=["buffer"],
-        )
-        for name, stats in self.unwritten.items():
-            entries.add_metric([name], stats.pending + stats.held)
-            oldest.add_metric([name], stats.oldest)
-        yield from (entries, oldest)
+        entries = [([name], stats.pending + stats.held) for name, stats in self.unwritten.items()]
+        oldest = [([name], stats.oldest) for name, stats in self.unwritten.items()]
+        meaning = "Age of the oldest entry waiting to be written to the database."
+        yield _make_gauges("unwritten_entries", "Entries waiting to be written to the database.", ["buffer"], entries)
+        yield _make_gauges("unwritten_oldest_seconds", meaning, ["buffer"], oldest)
 
     def _measure_stored(self, now: float) -> Iterator[Metric]:
-        if self.approvals is not None:
-            family = _make_gauge("approvals_waiting", "Actions waiting for approval.", labels=["machine"])
-            for name in self.survey.lives if self.survey else ():
-                family.add_metric([name], self.approvals.get(name, 0))
-            yield family
+        if self.approvals is not None and self.survey is not None:
+            waiting = [([name], self.approvals.get(name, 0)) for name in self.survey.lives]
+            yield _make_gauges("approvals_waiting", "Actions waiting for approval.", ["machine"], waiting)
         if self.audit is not None:
             number, digest = self.audit
             yield _make_gauge("audit_head", "Number of the newest audit entry.", number)
@@ -130,95 +123,77 @@ def registry(snapshot: Snapshot) -> CollectorRegistry:
     return found
 
 
-def _make_gauge(name: str, meaning: str, value: float | None = None, labels: Iterable[str] = ()) -> GaugeMetricFamily:
-    return GaugeMetricFamily(
-        f"signalbox_{name}", meaning, value=value, labels=None if value is not None else list(labels)
-    )
+Rows = Iterable[tuple[list[str], float]]
+"""The labels of each series with its value."""
 
 
-def _make_counter(name: str, meaning: str, *labels: str) -> CounterMetricFamily:
-    return CounterMetricFamily(f"signalbox_{name}", meaning, labels=labels)
+def _make_gauge(name: str, meaning: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"signalbox_{name}", meaning, value=value)
 
 
-def _measure_readable(survey: Survey) -> Metric:
-    family = _make_gauge("machine_readable", "1 if the machine could be read, else 0.", labels=["machine"])
-    for name in (*survey.lives, *survey.faults):
-        family.add_metric([name], int(name in survey.lives))
+def _make_gauges(name: str, meaning: str, labels: list[str], rows: Rows) -> Metric:
+    return _add_rows(GaugeMetricFamily(f"signalbox_{name}", meaning, labels=labels), rows)
+
+
+def _make_counters(name: str, meaning: str, labels: list[str], rows: Rows) -> Metric:
+    return _add_rows(CounterMetricFamily(f"signalbox_{name}", meaning, labels=labels), rows)
+
+
+def _add_rows(family: GaugeMetricFamily | CounterMetricFamily, rows: Rows) -> Metric:
+    for labels, value in rows:
+        family.add_metric(labels, value)
     return family
 
 
 def _measure_machines(lives: list[Live]) -> Iterator[Metric]:
     for name, (meaning, attribute) in OF_MACHINES.items():
-        family = _make_gauge(name, meaning, labels=["machine"])
-        for live in lives:
-            family.add_metric([live.machine], getattr(live, attribute))
-        yield family
+        yield _make_gauges(name, meaning, ["machine"], [([live.machine], getattr(live, attribute)) for live in lives])
 
 
 def _measure_states(lives: list[Live]) -> Iterator[Metric]:
     labels = ["machine", "state"]
-    instances = _make_gauge("instances", "Instances by leaf state.", labels=labels)
-    oldest = _make_gauge("oldest_seconds", "Time in state of the oldest instance in the state.", labels=labels)
-    breaches = _make_gauge("sla_breaches", "Instances over the service level of the state.", labels=labels)
-    for live in lives:
-        for state, count in live.counts.items():
-            instances.add_metric([live.machine, state], count)
-        for state, since in live.oldest.items():
-            oldest.add_metric([live.machine, state], max(0, live.now - since) / 1000)
-        for state, count in live.breaches.items():
-            breaches.add_metric([live.machine, state], count)
-    yield from (instances, oldest, breaches)
+    counts = [([live.machine, state], count) for live in lives for state, count in live.counts.items()]
+    yield _make_gauges("instances", "Instances by leaf state.", labels, counts)
+    ages = [
+        ([live.machine, state], max(0, live.now - since) / 1000)
+        for live in lives
+        for state, since in live.oldest.items()
+    ]
+    yield _make_gauges("oldest_seconds", "Time in state of the oldest instance in the state.", labels, ages)
+    breaches = [([live.machine, state], count) for live in lives for state, count in live.breaches.items()]
+    yield _make_gauges("sla_breaches", "Instances over the service level of the state.", labels, breaches)
 
 
 def _measure_flow(lives: list[Live]) -> Iterator[Metric]:
-    """Count each edge of the current version alone: the edges of all versions would grow without end."""
-    all_of = _make_counter("transitions", "Transitions taken, all versions.", "machine")
-    edges = _make_counter(
-        "edge_transitions", "Transitions taken by the current version, by edge.", "machine", "version", "edge"
-    )
-    for live in lives:
-        all_of.add_metric([live.machine], sum(live.flow.values()))
-        for name, count in live.flow.items():
-            version, _, edge = name.partition(":")
-            if version == str(live.version):
-                edges.add_metric([live.machine, version, edge], count)
-    yield from (all_of, edges)
-
-
-def _count_refused(lives: list[Live]) -> Metric:
-    """Count refused events. Events that no state handles share an empty name, so the number of series is bounded."""
-    family = _make_counter("events_refused", "Events refused.", "machine", "event")
-    for live in lives:
-        for event, count in live.refused.items():
-            family.add_metric([live.machine, event], count)
-    return family
-
-
-def _compile_failures(lives: list[Live]) -> Metric:
+    """Count each edge of the current version alone: the edges of all versions would grow without end. Events that no
+    state handles share an empty name, so the number of their series is bounded, too."""
+    taken = [([live.machine], sum(live.flow.values())) for live in lives]
+    yield _make_counters("transitions", "Transitions taken, all versions.", ["machine"], taken)
+    found = [(live, *name.partition(":")[::2], count) for live in lives for name, count in live.flow.items()]
+    edges = [([live.machine, at, edge], count) for live, at, edge, count in found if at == str(live.version)]
+    meaning, labels = "Transitions taken by the current version, by edge.", ["machine", "version", "edge"]
+    yield _make_counters("edge_transitions", meaning, labels, edges)
+    refused = [([live.machine, event], count) for live in lives for event, count in live.refused.items()]
+    yield _make_counters("events_refused", "Events refused.", ["machine", "event"], refused)
     meaning = "Steps that could not be compiled, and are interpreted, since the servers loaded the library."
-    family = _make_counter("compile_failures", meaning, "machine")
-    for live in lives:
-        family.add_metric([live.machine], live.compile_failures)
-    return family
+    failures = [([live.machine], live.compile_failures) for live in lives]
+    yield _make_counters("compile_failures", meaning, ["machine"], failures)
 
 
 def _measure_queues(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
     labels = ["machine", "queue"]
-    jobs = _make_gauge("jobs", "Jobs by queue and state.", labels=[*labels, "place"])
-    oldest = _make_gauge("queue_oldest_ready_seconds", "Waiting time of the oldest ready job.", labels=labels)
-    paused = _make_gauge("queue_paused", "1 if the queue is paused, else 0.", labels=labels)
-    for machine, stats in queues:
-        for place in PLACES:
-            jobs.add_metric([machine, stats.queue, place], stats.depth[place])
-        waited = 0 if stats.oldest is None else max(0, stats.now - stats.oldest)
-        oldest.add_metric([machine, stats.queue], waited / 1000)
-        paused.add_metric([machine, stats.queue], int(stats.paused is not None))
-    yield from (jobs, oldest, paused)
-    for name, (meaning, attribute) in OF_QUEUES.items():
-        counter = _make_counter(name, meaning, *labels)
-        for machine, stats in queues:
-            counter.add_metric([machine, stats.queue], getattr(stats, attribute))
-        yield counter
+    jobs = [([name, stats.queue, place], stats.depth[place]) for name, stats in queues for place in PLACES]
+    yield _make_gauges("jobs", "Jobs by queue and state.", [*labels, "place"], jobs)
+    waits = [
+        ([name, stats.queue], 0 if stats.oldest is None else max(0, stats.now - stats.oldest) / 1000)
+        for name, stats in queues
+    ]
+    yield _make_gauges("queue_oldest_ready_seconds", "Waiting time of the oldest ready job.", labels, waits)
+    paused = [([name, stats.queue], int(stats.paused is not None)) for name, stats in queues]
+    yield _make_gauges("queue_paused", "1 if the queue is paused, else 0.", labels, paused)
+    for counter, (meaning, attribute) in OF_QUEUES.items():
+        rows = [([name, stats.queue], getattr(stats, attribute)) for name, stats in queues]
+        yield _make_counters(counter, meaning, labels, rows)
     yield from _measure_times(queues)
 
 
@@ -245,12 +220,7 @@ def _make_buckets(counted: dict[int, int]) -> list[tuple[str, float]]:
 
 
 def _measure_workers(survey: Survey, now: float) -> Iterator[Metric]:
-    workers = _make_gauge("workers", "Workers by status; silent: no recent heartbeat.", labels=["status"])
-    counts = dict.fromkeys(STATUSES, 0)
-    for row in survey.workers:
-        status = row.status if is_alive(row, now) else "silent"
-        counts[status] = counts.get(status, 0) + 1
-    for status, count in counts.items():
-        workers.add_metric([status], count)
-    yield workers
+    counts = Counter(row.status if is_alive(row, now) else "silent" for row in survey.workers)
+    rows = [([status], counts[status]) for status in dict.fromkeys([*STATUSES, *counts])]
+    yield _make_gauges("workers", "Workers by status; silent: no recent heartbeat.", ["status"], rows)
     yield _make_gauge("jobs_in_hand", "Jobs running on workers.", sum(row.in_hand for row in survey.workers))

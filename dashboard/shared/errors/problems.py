@@ -62,40 +62,24 @@ OWN = (
     Code(BAD_REQUEST, 400, "Bad request", "The request is malformed or too large."),
     Code(FORBIDDEN, 403, "Permission denied", "The account or the token does not have the required permission."),
     Code(NO_PAGE, 404, "Not found", "This address does not exist."),
-    Code(
-        STALE_FORM,
-        403,
-        "CSRF token missing",
-        "Requests that use a login session must send X-CSRFToken with every change.",
-    ),
+    Code(STALE_FORM, 403, "CSRF token missing",
+         "Requests that use a login session must send X-CSRFToken with every change."),
     Code(FAULT, 500, "Internal server error", "The error is logged. Whether anything changed is unknown."),
     Code(COOKIES_TOO_LARGE, 431, "Cookies too large", "The Cookie header exceeds the limit."),
     Code(CROWDED, 429, "Too many concurrent requests", "The caller has too many requests in progress."),
     Code(TOO_LARGE, 413, "Request body too large", "The body exceeds `limit` bytes."),
-    Code(
-        BUSY,
-        503,
-        "Server busy",
-        "The server is overloaded, or its SQLite database locked; retry after `Retry-After` seconds.",
-    ),
+    Code(BUSY, 503, "Server busy",
+         "The server is overloaded, or its SQLite database locked; retry after `Retry-After` seconds."),
     Code(NOBODY, 401, "Authentication required", "No credentials, or invalid ones: a wrong, expired or revoked token."),
     Code(UNFIT, 422, "Validation failed", "`errors` lists each invalid field with a JSON pointer."),
     Code(NO_METHOD, 405, "Method not allowed", "`Allow` lists the supported methods."),
     Code(OTHER_REQUEST, 422, "Idempotency key reused", "The same Idempotency-Key was used with a different request."),
-    Code(
-        UNDER_WAY,
-        409,
-        "Request in progress",
-        "The first request with this Idempotency-Key has not finished; try again.",
-    ),
+    Code(UNDER_WAY, 409, "Request in progress",
+         "The first request with this Idempotency-Key has not finished; try again."),
     Code(OVER_BUDGET, 429, "Too many requests", "Retry after `Retry-After` seconds."),
-    Code(
-        BAD_HEADER,
-        400,
-        "Invalid header or cursor",
-        "A header or a cursor is malformed, or was not issued by this server.",
-    ),
-)
+    Code(BAD_HEADER, 400, "Invalid header or cursor",
+         "A header or a cursor is malformed, or was not issued by this server."),
+)  # fmt: skip
 BY_CODE = {one.code: one for one in OWN}
 
 
