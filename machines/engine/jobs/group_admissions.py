@@ -129,7 +129,8 @@ class GroupAdmissions:
             tokens = self._caller.commands_available([(key, ("HGET", key, "token")) for key in wanted])
         ended: dict[str, list[Place]] = {}
         for (home, place), token in zip(named, tokens, strict=False):
-            if token != place[2] and not isinstance(token, EngineUnavailable):
+            held = token.partition(" ")[0] if isinstance(token, str) else token
+            if held != place[2] and not isinstance(token, EngineUnavailable):
                 ended.setdefault(home, []).append(place)
         if ended:
             self._free(queue, ended, now)

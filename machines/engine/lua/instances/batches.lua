@@ -31,20 +31,16 @@ local function remove(key, ids)
     end
 end
 
--- Steps by the same transitions are of one kind.
-local function get_key(edges)
-    return edges[2] and edges or edges[1] or edges
-end
-
--- Answers what is collected of steps by these transitions; nil before the first of them.
+-- Answers what is collected of steps by these transitions, which are of one kind; nil before the first of them.
 function batches.find_kind(batch, edges)
-    return batch.kinds[get_key(edges)]
+    return batch.kinds[edges[2] and edges or edges[1] or edges]
 end
 
 -- Begins to collect steps by these transitions, of which one is written. `from`, `to`: the indexes that an instance moves
 -- between, false for none.
 function batches.add_kind(batch, edges, from, to, flow_key)
-    batch.kinds[get_key(edges)] = { edges = edges, from = from, to = to, flow_key = flow_key, count = 0 }
+    local kind = { edges = edges, from = from, to = to, flow_key = flow_key, count = 0 }
+    batch.kinds[edges[2] and edges or edges[1] or edges] = kind
 end
 
 -- Adds the step of an instance.

@@ -188,9 +188,10 @@ function group_admissions.list_leased(root, queue)
     for _, job in ipairs(call('ZRANGE', keys.leased(root, queue), 0, LISTED - 1)) do
         local row = redis.pcall('HMGET', keys.job(root, job), 'group', 'token')
         local homes = not row.err and row[2] and group_admissions.find_homes(root, queue, row[1] or '', known) or {}
+        local token = string.match(row[2] or '', '^%S*') -- with more behind it where the job is a plain one
         for i = 1, #homes, 2 do
             local at = #found
-            found[at + 1], found[at + 2], found[at + 3], found[at + 4] = homes[i], homes[i + 1], job, row[2]
+            found[at + 1], found[at + 2], found[at + 3], found[at + 4] = homes[i], homes[i + 1], job, token
         end
     end
     return found

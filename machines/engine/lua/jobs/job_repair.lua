@@ -34,7 +34,7 @@ local function read(root, job)
     local row = {}
     for i, name in ipairs(PLACE_FIELDS) do row[name] = found[i] or nil end
     row.held = (row.token or '') ~= ''
-    return row
+    return jobs.unpack_lease(row)
 end
 
 -- Computes the end of a lease of which only the job's hash is left. A lease that should have ended gets a short time: a
@@ -79,6 +79,7 @@ end
 local function repair_token(root, job, row, tally)
     local leased, key = row.place == 'leased', keys.job(root, job)
     if row.held and not leased then
+        jobs.spread_lease(root, job)
         redis.call('HSET', key, 'token', '')
         count(tally, 'words')
     elseif leased and not parse_whole(row.attempt) then

@@ -19,42 +19,35 @@ local FIELDS = { 'queue', 'token' }
 local NO_RESULT = {} -- never written
 local pcall_redis, match, byte = redis.pcall, string.match, string.byte
 
--- The job that is completed, overwritten for each: a new table for each costs more. One for plain jobs, which never have
--- what the last line of `read_held` sets.
+-- The job that is completed, overwritten for each: a new table for each costs more. One for plain jobs, of which those of
+-- one token differ in little.
 local held, held_plain = { place = 'leased' }, { place = 'leased' }
 
 -- Reads what a completion needs of a job that the token holds; nil and why when it does not. A token begins with the attempt.
 -- Plain jobs of one token were taken at once, from one queue by one worker: these are read with the first of them.
 local function read_held(root, job, token, call)
     if call.batch and call.batch.ended[job] then return nil, 'gone' end
-    local key, is_known = keys.job(root, job), token == call.token
-    local is_plain = is_known or byte(token, -1) == jobs.PLAIN
-    local row = is_plain and held_plain or held
-    local found
-    if is_known then
-        found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created')
-    elseif is_plain then
-        found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created', 'queue', 'taken', 'worker')
-    else
+    local key = keys.job(root, job)
+    local found = token == call.token and pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created')
+    local is_known = found and found[1] == call.packed
+    if not is_known then
         found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created', 'queue', 'taken', 'worker',
             'unique', 'group', 'batch', 'started')
+        if jobs.get_token(found[1]) ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
     end
-    if found.err or found[1] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
+    local is_plain = is_known or byte(token, -1) == jobs.PLAIN
+    local row = is_plain and held_plain or held
     row.key, row.instance, row.invoke, row.created = key, found[2], found[3] or nil, found[4]
     if is_known then return row end
-    if row.token ~= token then row.token, row.attempt = token, match(token, '^%d+') end
-    row.queue, row.taken, row.worker = found[5], found[6], found[7]
-    if is_plain then
-        call.token = token
-        return row
-    end
+    row.token, row.attempt, row.queue, row.taken, row.worker = found[1], match(token, '^%d+'), found[5], found[6], found[7]
     row.unique, row.group, row.batch, row.started = found[8] or nil, found[9] or nil, found[10] or nil, found[11]
+    jobs.unpack_lease(row)
+    if is_plain then call.token, call.packed = token, found[1] end
     return row
 end
 
 -- Deletes a job that ran for `ms`.
-local function delete_job(root, job, row, ms, batch)
-    if batch then return batches.add_ended_job(batch, job, row, ms) end
+local function delete_job(root, job, row, ms)
     jobs.delete(root, job, row)
     queue_counters.count_run_times(root, row.queue, { [queue_counters.find_bucket(ms)] = 1 })
 end
@@ -73,7 +66,11 @@ local function complete_job(root, job, token, text, call)
     if row.taken ~= call.taken then -- mostly that of the job before: they were taken together
         call.taken, call.ms = row.taken, call.now - (row.taken or call.now)
     end
-    delete_job(root, job, row, call.ms, call.batch)
+    if call.batch then
+        batches.add_ended_job(call.batch, job, row, call.ms)
+    else
+        delete_job(root, job, row, call.ms)
+    end
     if row.batch then
         local done = call.done[row.batch] or {}
         call.done[row.batch], done[#done + 1] = done, job
@@ -104,7 +101,8 @@ return function(KEYS, ARGV)
     local now, clock = arguments.need_now(ARGV[1])
     local short = ARGV[2] == 'short' or ARGV[2] == 'slice'
     local batch = count > 1 and batches.open(root, json.number(now), short) or nil
-    local call = { now = now, clock = clock, batch = batch, short = short, token = nil, taken = nil, ms = 0, done = {} }
+    local call = { now = now, clock = clock, batch = batch, short = short, token = nil, packed = nil, taken = nil, ms = 0,
+        done = {} }
     local reply, ended, traced = { replies.OK }, false, read_traces(ARGV[2])
     local is_over = (traced or ARGV[2] == 'slice') and time_limit.start(SLICES)
     for i = 1, count do

@@ -69,7 +69,7 @@ return function(KEYS, ARGV)
     if not found then return total end
     local reply = { replies.OK, total }
     for i = 1, #found, 2 do
-        local flat = redis.call('HGETALL', keys.job(root, found[i]))
+        local flat = jobs.unpack_fields(redis.call('HGETALL', keys.job(root, found[i])))
         local row = jobs.parse_row(flat)
         if row then
             local at, count, until_field = #reply, #flat, UNTIL[row.place]

@@ -21,13 +21,14 @@ local LEASE = jobs.DEFAULT.lease
 local call, pcall_redis = redis.call, redis.pcall
 
 -- Checked before a job is popped: an error after that would lose it.
-local function check_arguments(queue, worker, count, lease)
+local function check_arguments(queue, worker, count, lease, nonce)
     arguments.refuse(arguments.check_queue(queue))
     if not worker then arguments.refuse('a worker has a name') end
     if not arguments.parse_count(count, 1, MAX_COUNT) then arguments.refuse('count is 1 to ' .. MAX_COUNT) end
     if lease ~= '' and not arguments.parse_count(lease, 1, arguments.MAX_MS) then
         arguments.refuse('a lease has 1 to ' .. arguments.MAX_MS .. ' ms')
     end
+    if string.find(nonce, '%s') then arguments.refuse('a nonce has no spaces') end
 end
 
 -- Answers when a job became ready and its instance, if it is as `jobs.enqueue` writes most of them: never taken, and without
@@ -42,7 +43,7 @@ end
 
 -- Leases such a job.
 local function lease_plain(key, taking)
-    call('HSET', key, 'place', 'leased', 'attempt', '1', 'token', taking.plain, 'worker', taking.worker, 'taken', taking.stamp)
+    call('HSET', key, 'place', 'leased', 'token', taking.packed)
 end
 
 -- Leases any other job. The first attempt starts at `taken`; later ones store that in `started`.
@@ -171,7 +172,7 @@ end
 
 return function(KEYS, ARGV)
     local root, queue, worker, count = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
-    check_arguments(queue, worker, ARGV[3], ARGV[4] or '')
+    check_arguments(queue, worker, ARGV[3], ARGV[4] or '', ARGV[6] or '')
     local taking = { worker = worker, lease = tonumber(ARGV[4] or ''), nonce = ARGV[6] or '',
         brief = ARGV[8] == 'brief', is_over = ARGV[7] == 'hears' and time_limit.start(SLICES) }
     local now, clock = arguments.need_now(ARGV[5])
@@ -181,6 +182,7 @@ return function(KEYS, ARGV)
         taking.nonce = time[1] .. time[2]
     end
     taking.plain = '1-' .. taking.nonce .. string.char(jobs.PLAIN)
+    taking.packed = jobs.pack_lease(taking.plain, taking.stamp, worker)
     jobs.check_place(root, queue, 'leased')
     jobs.wake_delayed(root, queue, now, WAKE)
     local asked, hears = count, ARGV[7] == 'hears'
