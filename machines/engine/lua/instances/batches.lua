@@ -37,9 +37,9 @@ function batches.find_kind(batch, edges)
 end
 
 -- Begins to collect steps by these transitions, of which one is written. `from`, `to`: the indexes that an instance moves
--- between, false for none.
-function batches.add_kind(batch, edges, from, to, flow_key)
-    local kind = { edges = edges, from = from, to = to, flow_key = flow_key, count = 0 }
+-- between, false for none; `logged`: whether the log of steps has them.
+function batches.add_kind(batch, edges, from, to, flow_key, logged)
+    local kind = { edges = edges, from = from, to = to, flow_key = flow_key, logged = logged, count = 0 }
     batch.kinds[edges[2] and edges or edges[1] or edges] = kind
 end
 

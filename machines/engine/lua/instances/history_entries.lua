@@ -16,7 +16,6 @@ local match, gmatch, find, byte, sub, concat = string.match, string.gmatch, stri
 local max, write = math.max, json.number
 
 local legends, legend_count = {}, 0
-local run = {} -- the job that was described last
 
 -- Answers the event that a transition tells of itself: the only one it is taken by. Works on a transition of a program and on
 -- a compiled one, like the next.
@@ -52,17 +51,16 @@ history_entries.SOURCE = '${given.entry_begin} .. revision .. "\\t" .. number(no
     .. ' .. (actor == "" and "" or "\\t@" .. quote(actor)) .. (reason == "" and "" or "\\t?" .. quote(reason))'
     .. ' .. (kept == "0" and "" or "\\t" .. kept) .. changes'
 
--- Describes how a job went, behind how long it waited. Jobs that end in one call were mostly taken in one call, and read alike.
+-- Describes how a job went, behind how long it waited. The row keeps that: it may stand for a job that was taken in the same
+-- call, and ends in the same call.
 local function describe_run(row, now)
+    local run = row.run
+    if run and run.now == now then return run end
     local taken, started = row.taken, row.started or row.taken
-    if taken ~= run.taken or now ~= run.now or started ~= run.started or row.attempt ~= run.attempt
-        or row.worker ~= run.worker then
-        local text = ',' .. max(0, taken - started) .. ',' .. max(0, now - taken) .. ',' .. tonumber(row.attempt) .. ','
-            .. json.quote(row.worker) .. ']' -- may throw
-        run = { taken = taken, now = now, started = started, attempt = row.attempt, worker = row.worker, text = text,
-            first = tonumber(started) }
-    end
-    return run
+    local text = ',' .. max(0, taken - started) .. ',' .. max(0, now - taken) .. ',' .. tonumber(row.attempt) .. ','
+        .. json.quote(row.worker) .. ']' -- may throw
+    row.run = { now = now, text = text, first = tonumber(started) }
+    return row.run
 end
 
 -- Adds to a payload, as JSON for the history, how the job went whose end the step is: ms until it was first taken, from then

@@ -182,7 +182,8 @@ step_plan.writes = {
     { name = 'log entries', when = 'step.effects[1]', source = 'log_effects(step, id, revision)' },
     {
         name = 'log of steps',
-        source = [[if is_logged(${step.program.root}, clock) then
+        source = [[local logged = kind and kind.logged or not kind and is_logged(${step.program.root}, clock)
+            if logged then
             log_step(${step.program.root}, ${step.program.machine}, id, revision, ${given.event}, ${quote_place(step)}) end]],
     },
     { name = 'instance', source = '${given.instance}' },
@@ -213,7 +214,8 @@ step_plan.writes = {
     {
         name = 'pulse, or what a batch writes at its end',
         source = [[if kind then add_step(kind, id)
-            elseif batch then add_kind(batch, step.edges, ${find_origin(step)}, ${find_place(step)}, ${step.program.flow_key})
+            elseif batch then add_kind(batch, step.edges, ${find_origin(step)}, ${find_place(step)}, ${step.program.flow_key},
+                logged)
             else ring_pulse(${step.program.root}, clock) end]],
     },
 }

@@ -41,6 +41,7 @@ local function read_held(root, job, token, call)
     if is_known then return row end
     row.token, row.attempt, row.queue, row.taken, row.worker = found[1], match(token, '^%d+'), found[5], found[6], found[7]
     row.unique, row.group, row.batch, row.started = found[8] or nil, found[9] or nil, found[10] or nil, found[11]
+    row.run = nil
     jobs.unpack_lease(row)
     if is_plain then call.token, call.packed = token, found[1] end
     return row
