@@ -134,3 +134,69 @@ def test_workers_in_other_processes_take_each_job_once(engine, redis_url):
     in_processes(engine, redis_url, [("take", ["errand", "work", "w"], {"count": 3})] * 10)
     assert Counter(places(engine).values()) == {"leased": 30}
     assert {job.attempt for job in engine.jobs("errand", "work", place="leased")} == {1}
+
+
+def _spread(engine, job):
+    """Write the lease as the release before did."""
+    fields = {"token": job.token, "attempt": job.attempt, "taken": job.taken, "worker": job.worker}
+    engine.client.hset(engine.keys.partition("errand").job(job.id), mapping=fields)
+
+
+ENDS = {
+    "hand back": (lambda engine, job: engine.hand_back(job, now=NOW + 5), ("ready", 0)),
+    "fail": (lambda engine, job: engine.fail(job, "no", now=NOW + 5), ("delayed", 1)),
+    "fail for good": (lambda engine, job: engine.fail(job, "no", retry=False, now=NOW + 5), ("handled", 1)),
+    "expire": (lambda engine, job: engine.sweep("errand", now=NOW + 99_000), ("ready", 1)),
+}
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["lease", "lease of the release before"])
+@pytest.mark.parametrize("end", ENDS)
+def test_a_lease_that_ends_without_a_result_leaves_its_attempt(engine, end, before):
+    busy(engine, "x")
+    (job,) = engine.take("errand", "work", "w 1\n2", now=NOW)
+    if before:
+        _spread(engine, job)
+    seen = engine.job("errand", job.id)
+    assert (seen.attempt, seen.token, seen.taken, seen.worker) == (1, job.token, NOW, "w 1\n2")
+    assert engine.extend(job, 30_000, now=NOW) == [True]
+    run, (place, attempt) = ENDS[end]
+    run(engine, job)
+    seen = engine.job("errand", job.id)
+    assert (seen.place, seen.attempt, seen.token, seen.taken) == (place, attempt, "", NOW)
+    assert [(entry["attempt"], entry["worker"]) for entry in seen.log] == [(1, "w 1\n2")]
+    with pytest.raises(LeaseLost):
+        engine.complete(job)
+
+
+def test_leases_of_the_release_before_end_with_later_ones_in_one_call(engine):
+    busy(engine, *"abcd")
+    jobs = take(engine, count=4)
+    for job in jobs[1::2]:
+        _spread(engine, job)
+    engine.complete_many([(job, None) for job in jobs], now=NOW + 7)
+    assert engine.counts("errand")["Done"] == 4
+    assert places(engine) == {}
+    history = engine.keys.partition("errand").history
+    assert {engine.client.lindex(history(id), -1).rpartition("\t")[2] for id in "abcd"} == {'0=[0,0,7,1,"w"]'}
+
+
+def test_takes_that_share_a_token_keep_their_own_times(engine):
+    busy(engine, *"ab")
+    root = engine.keys.partition("errand").root
+    words = []
+    for worker, at in (("w", NOW), ("v", NOW + 3)):
+        reply = engine.client.execute_command("FCALL", "sb_take", 1, root, "work", worker, 1, "", at, "same")
+        words += [reply[3], reply[5], ""]
+    engine.client.execute_command("FCALL", "sb_complete", 1, root, NOW + 9, "short", *words)
+    assert engine.counts("errand")["Done"] == 2
+    kept = [engine.client.lindex(engine.keys.partition("errand").history(id), -1) for id in "ab"]
+    assert [entry.rpartition("\t")[2] for entry in kept] == ['0=[0,0,9,1,"w"]', '0=[3,0,6,1,"v"]']
+
+
+def test_a_token_has_no_spaces(engine):
+    busy(engine, "a")
+    words = ("work", "w", 1, "", NOW, "a b")
+    reply = engine.client.execute_command("FCALL", "sb_take", 1, engine.keys.partition("errand").root, *words)
+    assert reply == ["BADARG", "a nonce has no spaces"]
+    assert set(places(engine).values()) == {"ready"}
