@@ -22,8 +22,8 @@ from machines.conf.server_share import ServerShare, Walk
 from machines.engine import Engine, errors
 from machines.engine.definitions import outline
 from machines.engine.keys import Partition, choose_partition
-from machines.instances.archive.sql import ArchivedRecord, DamagedBody
 from machines.instances.archive.store import Archive, get_archive
+from machines.instances.models import ArchivedInstance, DamagedBody
 
 from . import comparison
 from .errors import InsightOff, StoreUnavailable
@@ -183,7 +183,7 @@ class MachineIngestion:
     def _read_archive(self, archive: Archive, begun: int) -> Iterator[None]:
         """Add finished instances that were archived before their last steps were read."""
         since, cursor = max(0, self._manifest.archived - OVERLAP), None
-        gathered, size = list[ArchivedRecord](), 0
+        gathered, size = list[ArchivedInstance](), 0
         while True:
             page = archive.search(self._machine, since=since, limit=PAGE, cursor=cursor)
             gathered += page.records
@@ -198,7 +198,7 @@ class MachineIngestion:
         if begun - self._manifest.archived >= MARK:
             self._commit([], [], archived=begun)
 
-    def _add_archived(self, archive: Archive, records: Sequence[ArchivedRecord]) -> Iterator[None]:
+    def _add_archived(self, archive: Archive, records: Sequence[ArchivedInstance]) -> Iterator[None]:
         known = self._find_known(records)
         fresh = [
             record for record in records
@@ -224,7 +224,7 @@ class MachineIngestion:
                 self._commit([], [case.row() for case in gone])
             yield
 
-    def _restore(self, archive: Archive, records: Iterable[ArchivedRecord]) -> Iterator[tuple[Sighting, list[Entry]]]:
+    def _restore(self, archive: Archive, records: Iterable[ArchivedInstance]) -> Iterator[tuple[Sighting, list[Entry]]]:
         for record in records:
             whole = record if record.body else archive.find(self._machine, record.instance)
             try:
@@ -233,7 +233,7 @@ class MachineIngestion:
             except DamagedBody as damage:
                 log.error("insight of %s: %s", self._machine, damage)
 
-    def _find_known(self, found: Sequence[Sighting] | Sequence[ArchivedRecord]) -> dict[tuple[str, int], Case]:
+    def _find_known(self, found: Sequence[Sighting] | Sequence[ArchivedInstance]) -> dict[tuple[str, int], Case]:
         """Return the facts of instances that have any, by id and time of creation."""
         if not found or not (self._manifest.deltas or self._manifest.base):
             return {}

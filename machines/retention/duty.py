@@ -32,7 +32,6 @@ from machines.insight.errors import InsightOff, StoreUnavailable
 from machines.insight.statistics.models import Measurement
 from machines.insight.store import get_store
 from machines.instances.archive import sql
-from machines.instances.archive.sql import ArchivedRecord
 from machines.instances.archive.store import Archive, get_archive
 from machines.instances.models import ArchivedInstance
 from machines.webhooks.models import Delivery
@@ -222,7 +221,7 @@ class RetentionDuty(DatabaseDuty):
             due = [one for batch in batches for one in batch.instances]
             if keep_copy is not None and due:
                 at = int(time.time() * 1000)
-                keep_copy.write([ArchivedRecord.of(one, bounds.index, at) for one in due])
+                keep_copy.write([ArchivedInstance.of(one, bounds.index, at) for one in due])
             removed = 0
             for batch in batches:
                 if batch.instances:

@@ -8,18 +8,19 @@ each; but it opens each, and a folder of thousands of files is slower to look in
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow as arrow
 import pyarrow.parquet as files
 
-from .sql import COLUMNS, ArchivedRecord, Page, add_to_totals, find_month, read_cursor, take_off_totals
+from ..models import ArchivedInstance
+from .sql import Page, add_to_totals, find_month, read_cursor, take_off_totals
 
 ROWS = 1000  # of a row group, whose least and highest id its footer has
+COLUMNS = [field.name for field in ArchivedInstance._meta.concrete_fields]
 LISTED = [name for name in COLUMNS if name != "body"]
-STORED = ["definition" if name == "version" else name for name in COLUMNS]  # as the files call them
+STORED = [field.column for field in ArchivedInstance._meta.concrete_fields]  # as the files call them
 SCHEMA = arrow.schema(
     [
         ("machine", arrow.string()),
@@ -46,9 +47,9 @@ class ParquetArchive:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def write(self, records: Sequence[ArchivedRecord]) -> int:
+    def write(self, records: Sequence[ArchivedInstance]) -> int:
         """Write a file for each machine and month."""
-        parts: dict[Path, list[ArchivedRecord]] = {}
+        parts: dict[Path, list[ArchivedInstance]] = {}
         for record in records:
             year, month = find_month(record.finished)
             parts.setdefault(self._folder / record.machine / f"{year:04}-{month:02}", []).append(record)
@@ -58,13 +59,13 @@ class ParquetArchive:
             add_to_totals(some)
         return len(records)
 
-    def find(self, machine: str, instance: str) -> ArchivedRecord | None:
+    def find(self, machine: str, instance: str) -> ArchivedInstance | None:
         for month in self._months(machine):
             if found := list(_read(month, COLUMNS, ("instance", "==", instance))):
                 return max(found, key=lambda record: record.finished)
         return None
 
-    def find_all(self, machine: str, instance: str) -> list[ArchivedRecord]:
+    def find_all(self, machine: str, instance: str) -> list[ArchivedInstance]:
         return [
             record for month in self._months(machine) for record in _read(month, COLUMNS, ("instance", "==", instance))
         ]
@@ -85,7 +86,7 @@ class ParquetArchive:
         terms: list[tuple[str, str, Any]] = [("finished", ">=", since or 0)]
         terms += [("finished", "<", until)] if until is not None else []
         terms += [("state", "==", state)] if state else []
-        found: list[ArchivedRecord] = []
+        found: list[ArchivedInstance] = []
         for month in self._months(machine):
             listed = [
                 record
@@ -98,7 +99,7 @@ class ParquetArchive:
         last = found[limit - 1] if len(found) > limit else None
         return Page(found[:limit], f"{last.finished}:{last.instance}" if last else None)
 
-    def walk(self, machine: str) -> Iterator[ArchivedRecord]:
+    def walk(self, machine: str) -> Iterator[ArchivedInstance]:
         for month in self._months(machine):
             yield from _read(month, COLUMNS)
 
@@ -112,7 +113,7 @@ class ParquetArchive:
                     continue
                 rest = [row for row in _read_file(file, COLUMNS, None) if row["instance"] != instance]
                 if rest:
-                    _write(file, [ArchivedRecord(**row) for row in rest])
+                    _write(file, [ArchivedInstance(**row) for row in rest])
                 else:
                     file.unlink()
                 take_off_totals(machine, len(doomed), sum(len(row["body"]) for row in doomed))
@@ -125,13 +126,14 @@ class ParquetArchive:
         return sorted((path for path in folder.iterdir() if path.is_dir()), reverse=True) if folder.is_dir() else []
 
 
-def _place(record: ArchivedRecord) -> tuple[int, str]:
+def _place(record: ArchivedInstance) -> tuple[int, str]:
     """Return what records are listed by: the newest first, then by id."""
     return -record.finished, record.instance
 
 
-def _write(file: Path, records: Iterable[ArchivedRecord]) -> None:
-    rows = [asdict(record) for record in sorted(records, key=lambda record: record.instance)]
+def _write(file: Path, records: Iterable[ArchivedInstance]) -> None:
+    ordered = sorted(records, key=lambda record: record.instance)
+    rows = [{name: getattr(record, name) for name in COLUMNS} for record in ordered]
     table = arrow.Table.from_pylist(rows, schema=SCHEMA).rename_columns(STORED)
     draft = file.with_suffix(".draft")
     with draft.open("wb") as output:
@@ -146,7 +148,7 @@ def _write(file: Path, records: Iterable[ArchivedRecord]) -> None:
         os.close(descriptor)
 
 
-def _read(month: Path, columns: list[str], *terms: tuple[str, str, Any]) -> Iterator[ArchivedRecord]:
+def _read(month: Path, columns: list[str], *terms: tuple[str, str, Any]) -> Iterator[ArchivedInstance]:
     """Read the records of a month for which all terms hold, each once."""
     seen: set[tuple[str, int]] = set()
     for file in sorted(month.glob("*.parquet")):
@@ -154,7 +156,7 @@ def _read(month: Path, columns: list[str], *terms: tuple[str, str, Any]) -> Iter
             key = row["instance"], row["finished"]
             if key not in seen:
                 seen.add(key)
-                yield ArchivedRecord(**{"body": b""} | row)
+                yield ArchivedInstance(**row)
 
 
 def _read_file(file: Path, columns: list[str], terms: list[tuple[str, str, Any]] | None) -> list[dict[str, Any]]:

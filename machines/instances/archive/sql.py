@@ -1,16 +1,10 @@
-"""One archived instance, and the archive in the database.
-
-The body of a record is compressed JSON of what Redis held: the fields of its hash and its history. On PostgreSQL the
-table has one partition for each month in which instances finished.
-"""
+"""The archive in the database. On PostgreSQL the table has one partition for each month in which instances finished."""
 
 from __future__ import annotations
 
-import json
 import re
-import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django.db import connection, transaction
@@ -18,88 +12,18 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Length
 
 from machines.engine import BadInput
-from machines.engine.instances.retirement import FinishedInstance
 
 from ..models import ArchivedInstance, ArchiveTotal
 
 LAST = "\U0010ffff"  # no character is after it
 _CURSOR = re.compile(r"(\d{1,15}):(.{1,200})", re.DOTALL)
-LEVEL = 6  # of zlib: a higher one saves 1 % and takes twice the time
-MAX_BODY = 64 * 1024 * 1024  # bytes of an uncompressed body: far more than data and 10,000 steps take
-
-
-class DamagedBody(ValueError):
-    """The body of an archived instance cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class ArchivedRecord:
-    """``created``, ``finished``, ``archived``: ms since the epoch. ``indexed``: JSON of the indexed data fields, as
-    Redis held them."""
-
-    machine: str
-    instance: str
-    finished: int
-    version: int
-    revision: int
-    state: str
-    created: int
-    actor: str
-    archived: int
-    indexed: str
-    body: bytes
-
-    @classmethod
-    def of(cls, found: FinishedInstance, index: Sequence[str], archived: int) -> ArchivedRecord:
-        """Make the record of an instance. ``index``: the indexed data fields of its machine."""
-        raw = found.raw
-        indexed = {name: raw[name] for name in index if name in raw}
-        return cls(
-            machine=found.machine,
-            instance=found.id,
-            finished=found.finished,
-            version=found.version,
-            revision=found.revision,
-            state=found.state,
-            created=found.created,
-            actor=raw.get("_actor", ""),
-            archived=archived,
-            indexed=_compact(indexed) if indexed else "",
-            body=compress(found),
-        )
-
-    def restore(self) -> FinishedInstance:
-        """Return the instance as Redis held it. Raises DamagedBody."""
-        try:
-            unpacker = zlib.decompressobj()
-            text = unpacker.decompress(self.body, MAX_BODY)
-            if unpacker.unconsumed_tail:
-                raise DamagedBody(f"the archived body of {self.machine}/{self.instance} is too large")
-            held = json.loads(text)
-            steps = [_compact(step) for step in held["h"]]
-            raw = {str(name): str(value) for name, value in held["i"].items()}
-        except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DamagedBody(f"the archived body of {self.machine}/{self.instance} cannot be read: {error}") from error
-        return FinishedInstance(self.machine, self.instance, raw, steps)
-
-
-COLUMNS = [column.name for column in fields(ArchivedRecord)]
-
-
-def compress(found: FinishedInstance) -> bytes:
-    """Compress the fields and the history of an instance. A step is JSON already and is put in as it is."""
-    return zlib.compress(f'{{"i":{_compact(dict(found.raw))},"h":[{",".join(found.steps)}]}}'.encode(), LEVEL)
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """Records, the newest first. ``cursor``: for the next page; None on the last one."""
 
-    records: list[ArchivedRecord]
+    records: list[ArchivedInstance]
     cursor: str | None
 
 
@@ -113,7 +37,7 @@ class SqlArchive:
     def _rows(self) -> QuerySet[ArchivedInstance]:
         return ArchivedInstance.objects.all()
 
-    def write(self, records: Sequence[ArchivedRecord]) -> int:
+    def write(self, records: Sequence[ArchivedInstance]) -> int:
         """Write all of them or none, in one transaction; return how many are new. One that was written before is not
         written again."""
         if not records:
@@ -123,21 +47,20 @@ class SqlArchive:
                 make_partition(month)
         with transaction.atomic():
             written = _insert(records)
-            totals: dict[str, list[ArchivedRecord]] = {}
+            totals: dict[str, list[ArchivedInstance]] = {}
             for record in written:
                 totals.setdefault(record.machine, []).append(record)
             for some in totals.values():
                 add_to_totals(some)
         return len(written)
 
-    def find(self, machine: str, instance: str) -> ArchivedRecord | None:
+    def find(self, machine: str, instance: str) -> ArchivedInstance | None:
         """Return the newest record of an instance."""
-        row = self._rows().filter(machine=machine, instance=instance).order_by("-finished").first()
-        return _record(row) if row else None
+        return self._rows().filter(machine=machine, instance=instance).order_by("-finished").first()
 
-    def find_all(self, machine: str, instance: str) -> list[ArchivedRecord]:
+    def find_all(self, machine: str, instance: str) -> list[ArchivedInstance]:
         """Return every record of an instance: one for each time it ended."""
-        return [_record(row) for row in self._rows().filter(machine=machine, instance=instance)]
+        return list(self._rows().filter(machine=machine, instance=instance))
 
     def find_machines(self, instance: str, machines: Sequence[str]) -> list[str]:
         """List those of these machines that have a record of this instance, by name."""
@@ -163,13 +86,12 @@ class SqlArchive:
             rows = rows.filter(finished__lte=finished).filter(
                 Q(finished__lt=finished) | Q(finished=finished, instance__gt=instance)
             )
-        found = [_record(row) for row in rows.order_by("-finished", "instance")[: limit + 1]]
+        found = list(rows.order_by("-finished", "instance")[: limit + 1])
         last = found[limit - 1] if len(found) > limit else None
         return Page(found[:limit], f"{last.finished}:{last.instance}" if last else None)
 
-    def walk(self, machine: str) -> Iterator[ArchivedRecord]:
-        for row in self._rows().filter(machine=machine).iterator(chunk_size=1000):
-            yield _record(row)
+    def walk(self, machine: str) -> Iterator[ArchivedInstance]:
+        return self._rows().filter(machine=machine).iterator(chunk_size=1000)
 
     def erase(self, machine: str, instance: str) -> int:
         return remove(self._rows().filter(machine=machine, instance=instance))
@@ -183,7 +105,7 @@ class NoArchive(SqlArchive):
     def _rows(self) -> QuerySet[ArchivedInstance]:
         return ArchivedInstance.objects.none()
 
-    def write(self, records: Sequence[ArchivedRecord]) -> int:
+    def write(self, records: Sequence[ArchivedInstance]) -> int:
         return 0
 
 
@@ -249,28 +171,19 @@ def _ms(at: datetime) -> int:
     return int(at.timestamp()) * 1000
 
 
-def _insert(records: Sequence[ArchivedRecord]) -> list[ArchivedRecord]:
+def _insert(records: Sequence[ArchivedInstance]) -> list[ArchivedInstance]:
     """Insert those that are not there; return them. Only one worker at a time lets go, so nobody else inserts."""
     there = set(
         ArchivedInstance.objects.filter(
             machine__in={record.machine for record in records}, instance__in=[record.instance for record in records]
         ).values_list("machine", "instance", "finished")
     )
-    fresh = [record for record in records if (record.machine, record.instance, record.finished) not in there]
-    if not fresh:
-        return []
-    places = ", ".join(["%s"] * len(COLUMNS))
-    columns = ", ".join(ArchivedInstance._meta.get_field(name).column for name in COLUMNS)
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            f"INSERT INTO {ArchivedInstance._meta.db_table} ({columns}) VALUES ({places}) "  # noqa: S608
-            "ON CONFLICT DO NOTHING",
-            [[getattr(record, name) for name in COLUMNS] for record in fresh],
-        )
+    fresh = [record for record in records if record.pk not in there]
+    ArchivedInstance.objects.bulk_create(fresh, ignore_conflicts=True)
     return fresh
 
 
-def add_to_totals(records: Sequence[ArchivedRecord]) -> None:
+def add_to_totals(records: Sequence[ArchivedInstance]) -> None:
     """Count archived records of one machine."""
     size, last = sum(len(record.body) for record in records), max(record.archived for record in records)
     machine = records[0].machine
@@ -283,11 +196,6 @@ def add_to_totals(records: Sequence[ArchivedRecord]) -> None:
 def take_off_totals(machine: str, count: int, size: int) -> None:
     """Count records that went."""
     ArchiveTotal.objects.filter(machine=machine).update(instances=F("instances") - count, bytes=F("bytes") - size)
-
-
-def _record(row: ArchivedInstance) -> ArchivedRecord:
-    values = {name: getattr(row, name) for name in COLUMNS}
-    return ArchivedRecord(**values | {"body": bytes(row.body)})
 
 
 def read_cursor(cursor: str) -> tuple[int, str]:

@@ -13,7 +13,8 @@ from machines.conf.retention_policy import ARCHIVE_FOLDER
 from machines.connections import get_engine
 from machines.engine import EngineFault, Instance, Step, UnknownInstance
 
-from .sql import ArchivedRecord, DamagedBody, NoArchive, SqlArchive
+from ..models import ArchivedInstance, DamagedBody
+from .sql import NoArchive, SqlArchive
 
 if TYPE_CHECKING:
     from .parquet import ParquetArchive
@@ -48,7 +49,7 @@ def open_archived(machine: str, id: str) -> tuple[Instance, list[Step]]:
     return decode(record)
 
 
-def decode(record: ArchivedRecord) -> tuple[Instance, list[Step]]:
+def decode(record: ArchivedInstance) -> tuple[Instance, list[Step]]:
     """Return the instance of a record and its steps, newest first."""
     try:
         instance, steps = get_engine().retirement().decode(record.restore())

@@ -14,8 +14,8 @@ from machines.engine import UnknownMachine
 from machines.engine.instances.retirement import FinishedInstance
 from machines.engine.records import PartialList
 from machines.instances import words
-from machines.instances.archive.sql import ArchivedRecord
 from machines.instances.archive.store import get_archive
+from machines.instances.models import ArchivedInstance
 from machines.models import Machine
 from tests.engine.builders import door, publish
 from tests.jobs.failures.conftest import die, follow
@@ -49,7 +49,7 @@ def found(answer) -> list[tuple[str, str, str, list[str]]]:
 def archive(machine: str, version: int, id: str, **data: str) -> None:
     raw = {"_version": "2", "_state": "Paid", "_entered": "9", "_created": "5", "_def": f"{version}:x", **data}
     step = '[1,5,"(create)","Paid","",0,0,0,0]'
-    get_archive().write([ArchivedRecord.of(FinishedInstance(machine, id, raw, [step]), (), 99)])
+    get_archive().write([ArchivedInstance.of(FinishedInstance(machine, id, raw, [step]), (), 99)])
 
 
 def test_a_word_is_found_in_data_and_definitions_and_opens_what_holds_it(as_, ledger, waiting, engine):
