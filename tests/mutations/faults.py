@@ -147,14 +147,14 @@ FAULTS = (
     ),
     Fault(
         "reenter does not leave the state",
-        LUA + "interpreter/core.lua",
-        "(target ~= ctx.state or transition.reenter)",
-        "target ~= ctx.state",
+        LUA + "interpreter/configurations.lua",
+        "if not transition.reenter then",
+        "if true then",
         ("tests/engine/instances/test_fire.py", "tests/statecharts/test_semantics.py"),
     ),
     Fault(
         "internal events are taken last first",
-        LUA + "interpreter/core.lua",
+        LUA + "interpreter/chart.lua",
         "table.remove(ctx.internal, 1)",
         "table.remove(ctx.internal)",
         (

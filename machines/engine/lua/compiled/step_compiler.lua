@@ -233,7 +233,7 @@ local function start_invokes(writer, path)
 end
 
 local function write_end(writer, path)
-    if not path.has_ended then start_invokes(writer, path) end
+    if not path.finished then start_invokes(writer, path) end
     path.state = path.config.leaves[1]
     writer.paths = writer.paths + 1
     if writer.paths > MAX_PATHS then give_up(writer) end

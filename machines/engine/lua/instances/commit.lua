@@ -75,7 +75,7 @@ local function collect_hash(ctx, revision, stamp)
         count = count + 2
     end
     local removed
-    if ctx.changed_meta then count, removed = collect_bookkeeping(ctx, args, count) end
+    count, removed = collect_bookkeeping(ctx, args, count)
     if ctx.came_changed then
         if raw._came then
             args[count + 1], args[count + 2], count = '_came', raw._came, count + 2
@@ -161,7 +161,7 @@ end
 local function rewrite(ctx, undo_log)
     local count, gone = collect_bookkeeping(ctx, hash_values, 0)
     if ctx.timers_changed then chart_writes.write_timers(ctx, undo_log) end
-    if ctx.messages and ctx.messages[1] then chart_writes.post_messages(ctx, undo_log) end
+    if ctx.messages[1] then chart_writes.post_messages(ctx, undo_log) end
     if count > 0 then call('HSET', ctx.key, unpack(hash_values, 1, count)) end
     if gone then call('HDEL', ctx.key, unpack(gone)) end
 end

@@ -1,4 +1,4 @@
--- needs: chart, commit, core, fields, json, keys, replies, step_jobs, strings, values
+-- needs: chart, commit, fields, json, keys, replies, strings, values
 -- Creates instances, for callers and for machines that invoke machines.
 local creation = {}
 
@@ -45,7 +45,7 @@ end
 
 local function make_context(compiled, id, now, parent)
     local raw = { _version = '0', _def = compiled.def, _created = now, _parent = parent }
-    local ctx = core.context(compiled, id, raw, now)
+    local ctx = chart.context(compiled, id, raw, now)
     ctx.key, ctx.is_new, ctx.given = keys.instance(compiled.root, id), true, {}
     return ctx
 end
@@ -57,19 +57,10 @@ local function build_refusal(ctx, failure)
     }) }
 end
 
--- Takes the first macrostep and plans the jobs of the state it ends in. Answers whether that could be done, and why not.
-function creation.start(ctx)
-    local taken, failure = core.start(ctx)
-    if not taken or ctx.chart then return taken, failure end
-    local ready, caught = pcall(step_jobs.plan, ctx)
-    if not ready then return nil, chart.describe_failure(ctx, caught) end
-    return true
-end
-
 local function prepare(ctx, data, lenient)
     local why, field = fill_data(ctx, data, lenient)
     if why then return { replies.BAD_PAYLOAD, why, field } end
-    local taken, failure = creation.start(ctx)
+    local taken, failure = chart.start(ctx)
     return not taken and build_refusal(ctx, failure) or nil
 end
 

@@ -19,7 +19,6 @@ end
 
 -- Tells others of the end: children stop, and a parent that waits learns that no done data will come.
 local function notify_others(ctx, parent_knows)
-    if not ctx.chart then return end
     local parent = sends.read_parent(ctx)
     if parent and not parent_knows and not ctx.raw._done then
         sends.add_message(ctx, 'lost', parent, { invoke = parent.invoke })

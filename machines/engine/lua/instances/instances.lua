@@ -1,4 +1,4 @@
--- needs: core, keys, lua_source, programs, redirects, replies, version_policy
+-- needs: chart, keys, lua_source, programs, redirects, replies, version_policy
 -- Reads an instance into a context that the interpreter can step.
 local instances = {}
 
@@ -53,7 +53,7 @@ local function make_context(root, id, raw, key, now)
     end
     local compiled, why = programs.load(root, raw._def)
     if not compiled then return nil, { replies.FAULT, why } end
-    local ctx = core.context(compiled, id, raw, now)
+    local ctx = chart.context(compiled, id, raw, now)
     if not ctx then
         local where = string.gsub(raw._state, '\n', ', ')
         return nil, { replies.FAULT, 'instance ' .. id .. ' is in ' .. where .. ', which its definition does not have' }
@@ -149,7 +149,7 @@ end
 -- Makes a second context of the same, unchanged instance: for explanations after a failed step.
 function instances.reopen(ctx)
     local raw = ctx.flat and make_hash(ctx.flat) or instances.read(ctx.program.root, ctx.id)
-    local again = core.context(ctx.program, ctx.id, raw, ctx.now)
+    local again = chart.context(ctx.program, ctx.id, raw, ctx.now)
     again.key = ctx.key
     return again
 end

@@ -49,14 +49,8 @@ end
 -- Lists the jobs that a step adds.
 function previews.list_added(ctx)
     local found = json.list()
-    if ctx.chart then
-        for _, started in ipairs(ctx.started) do
-            found[#found + 1] = describe_job(started.invoke, started.plan, started.invoke.id)
-        end
-    elseif ctx.moved then
-        for i, invoke in ipairs(ctx.program.states[ctx.state].invokes) do
-            found[#found + 1] = describe_job(invoke, ctx.started and ctx.started[i].plan, invoke.id)
-        end
+    for _, started in ipairs(ctx.started) do
+        found[#found + 1] = describe_job(started.invoke, started.plan, started.invoke.id)
     end
     for _, effect in ipairs(ctx.effects) do
         if effect.kind == 'enqueue' then found[#found + 1] = describe_job(effect.spec, effect.plan, '') end
@@ -96,8 +90,8 @@ local function describe(ctx, is_deleted)
     local before = instances.read(ctx.program.root, ctx.id)
     local old_timers = before._timers and cjson.decode(before._timers) or {}
     local old_children = before._children and cjson.decode(before._children) or {}
-    local timers_now = ctx.chart and timers.read_list(ctx) or {}
-    local children_now = ctx.chart and sends.read_children(ctx) or {}
+    local timers_now = timers.read_list(ctx)
+    local children_now = sends.read_children(ctx)
     return {
         before = json.list({ unpack(ctx.config_before.names) }),
         configuration = json.list({ unpack(ctx.config.names) }),
@@ -109,7 +103,7 @@ local function describe(ctx, is_deleted)
         armed = previews.list_differing_timers(ctx, timers_now, old_timers),
         ended = previews.list_differing_children(old_children, children_now),
         started = previews.list_differing_children(children_now, old_children),
-        messages = ctx.messages and #ctx.messages or 0,
+        messages = #ctx.messages,
         transitions = replies.join_transitions(ctx),
         done = ctx.has_ended == true or chart.is_finished(ctx),
         renewed = ctx.renewed or '',

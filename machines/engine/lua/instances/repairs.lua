@@ -1,5 +1,5 @@
--- needs: arguments, commit, configurations, core, fields, idempotency, instances, jobs, json, keys, permits, previews
--- needs: replies, step_jobs, values
+-- needs: arguments, chart, commit, configurations, fields, idempotency, instances, jobs, json, keys, permits, previews
+-- needs: replies, values
 -- What all repairs have in common: their arguments, the data they may change, and a preview of each. A call is {id, expect,
 -- actor, reason, now, key, dry, permit}, all text; `dry` is 'dry' for a preview, which needs no reason.
 local repairs = {}
@@ -57,14 +57,9 @@ function repairs.reset_data(ctx)
     end
 end
 
-local function enter(ctx, targets)
-    core.enter_state(ctx, targets)
-    if not ctx.chart then step_jobs.plan(ctx) end
-end
-
 -- Puts the instance into these states without any action; ends the call with BADARG where that is not possible.
 function repairs.place(ctx, targets)
-    local ready, caught = pcall(enter, ctx, targets)
+    local ready, caught = pcall(chart.enter_states, ctx, targets)
     arguments.refuse(not ready and values.describe_error(caught))
 end
 

@@ -10,19 +10,6 @@ local NONE = shared_lists.NONE
 -- server runs one call at a time.
 local added, leaving, ending_job = {}, NONE, nil
 
--- Plans the jobs of a flat step before anything is written: an input that fails refuses the step like any other action.
-function step_jobs.plan(ctx)
-    local invokes = ctx.program.states[ctx.state].invokes
-    if not ctx.moved or not invokes[1] then return end
-    ctx.started = {}
-    for i, invoke in ipairs(invokes) do
-        work_budget.charge(job_requests.JOB)
-        local plan = job_requests.plan(ctx, invoke, 'the input of ' .. invoke.id)
-        job_requests.check_unique(ctx, invoke, plan)
-        ctx.started[i] = { invoke = invoke, plan = plan }
-    end
-end
-
 -- Splits the jobs that the instance waits for: those that stay, and those of states that the step left.
 function step_jobs.sort(step, waiting)
     local kept, gone, program = {}, {}, step.program

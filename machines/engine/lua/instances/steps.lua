@@ -1,22 +1,12 @@
--- needs: chart, commit, core, history_entries, instances, payloads, permits, replies, step_jobs, values, work_budget
+-- needs: chart, commit, history_entries, instances, payloads, permits, replies, work_budget
 -- One event on one opened instance: interpreter, commit, reply.
 local steps = {}
-
--- Takes the macrostep and plans the jobs of the state it ends in; writes nothing. Answers like `core.step`.
-function steps.take_step(ctx, event, payload, facts)
-    local taken, failure = core.step(ctx, event, payload, facts)
-    if taken and ctx.moved and not ctx.chart and ctx.program.states[ctx.state].invokes[1] then
-        local ok, caught = pcall(step_jobs.plan, ctx)
-        if not ok then return nil, chart.describe_failure(ctx, caught) end
-    end
-    return taken, failure
-end
 
 -- Fires an event: {OK, ...}, {REFUSED, explanation}, {FAULT, why}, or for a step with a permit NOTALLOWED or APPROVAL; only
 -- {OK, ...} has written anything. `facts`: the fields of an event that no person sent, beside name and payload (SCXML
 -- 5.10.1); `row`: the job whose end it is.
 function steps.fire(ctx, event, payload, actor, reason, history_payload, clock, facts, row)
-    local taken, failure = steps.take_step(ctx, event, payload, facts)
+    local taken, failure = chart.step(ctx, event, payload, facts)
     if not taken then
         if ctx.not_allowed then return replies.build_not_allowed(ctx, event) end
         local before = failure and instances.reopen(ctx) or ctx
@@ -35,7 +25,7 @@ end
 
 -- Explains an event: the same step without the commit.
 function steps.explain(ctx, event, payload)
-    local taken, failure = steps.take_step(ctx, event, payload)
+    local taken, failure = chart.step(ctx, event, payload)
     ctx.work = ctx.work or work_budget.count_spent()
     local before = (taken or failure) and instances.reopen(ctx) or ctx
     return { replies.OK, replies.explain_step(ctx, before, event, payload, taken, failure) }

@@ -1,26 +1,29 @@
 -- needs: configurations, durations, fields, job_requests, permits, reserved_events, sends, shared_lists, timers
 -- needs: values, work_budget
 -- The interpreter of statecharts: SCXML, appendix D. Pure: it changes the context of a step and collects effects; it touches
--- no key. Machines without nesting, timers and messages never come here: `core` is faster for them.
+-- no key. All or nothing: an action that fails throws, and the context is dropped.
 local chart = {}
 
 local MAX_MICROSTEPS = 1000
 local MICROSTEP, EVENT, STATE, GUARD, TIMER, CHILD = 40, 10, 8, 8, 40, 80 -- units of work
+local UNCHARGED = 4 -- guards of the first event; so few are not worth charging
 local MAX_EVENTS = 10000 -- events processed in one step, including those that no transition takes
-local NO_PAYLOAD = {}
+local NO_PAYLOAD, EXTERNAL = {}, { type = 'external' }
 local NONE = shared_lists.NONE
 local pcall, type, charge = pcall, type, work_budget.charge
 
--- Makes the context of a step; nil when the definition has no such configuration. One table of known size, because every
--- call makes one.
+-- Makes the context of a step; nil when the definition has no such configuration. `raw` is the instance's hash as read; it is
+-- changed in place and dropped on failure. One table of known size, because every call makes one.
 function chart.context(program, id, raw, now)
     local text, config = raw._state, nil
+    work_budget.start()
     if text then
         config = configurations.parse(program, text)
         if not config then return nil end
     end
     return {
-        chart = true,
+        -- A flat machine has no timers of its own, but an instance that moved there may have a delayed event.
+        chart = not program.flat or raw._parent ~= nil or raw._timers ~= nil,
         program = program,
         id = id,
         raw = raw,
@@ -28,6 +31,8 @@ function chart.context(program, id, raw, now)
         key = nil, -- key of the instance's hash; the module that reads it sets this
         config = config,
         config_before = config,
+        state = config and config.leaves[1], -- of a flat machine, like `origin`, where it was
+        origin = config and config.leaves[1],
         active = config and config.active or {},
         revision = tonumber(raw._version),
         payload = NO_PAYLOAD,
@@ -45,12 +50,19 @@ function chart.context(program, id, raw, now)
         microsteps = 0,
         events = 0,
         moved = false,
+        batch = nil, -- the batch of a call that may take several steps
+        ending = nil, -- the job whose end this step is
     }
 end
 
 -- Tells whether an instance has ended. That of a flat machine has no mark of it.
 function chart.is_finished(ctx)
     return ctx.raw._done ~= nil or not ctx.chart and ctx.program.states[ctx.state].final == true
+end
+
+-- Tells whether an active state has a transition for the event.
+function chart.has_transition(ctx, event)
+    return configurations.list_candidates(ctx.program, ctx.config, event)[1] ~= nil
 end
 
 -- Throws an error that no block catches: the step as a whole exceeds a limit.
@@ -103,7 +115,7 @@ end
 
 -- Finds the first enabled transition. The guard of a transition that several leaves inherit is evaluated once.
 local function find_enabled(ctx, list, evaluated)
-    charge(#list * GUARD)
+    if #list > UNCHARGED or ctx.events > 1 or ctx.microsteps > 0 then charge(#list * GUARD) end
     for i = 1, #list do
         local transition = list[i]
         local is_enabled = evaluated and evaluated[transition]
@@ -270,7 +282,7 @@ local function apply_plan(ctx, plan, executables)
         if executables[i].actions then run_block(ctx, executables[i].actions) end
     end
     for _, index in ipairs(plan.enter) do enter_state(ctx, plan, index) end
-    ctx.config, ctx.active = plan.config, plan.config.active
+    ctx.config, ctx.active, ctx.state = plan.config, plan.config.active, plan.config.leaves[1]
     if plan.leave[1] or plan.enter[1] then ctx.moved = true end
 end
 
@@ -351,7 +363,7 @@ end
 
 local function process_internal(ctx, event)
     ctx.events = ctx.events + 1
-    charge(EVENT + #ctx.internal / 10)
+    if ctx.events > 1 then charge(EVENT + #ctx.internal / 10) end
     if ctx.events > MAX_EVENTS then throw_final('more than ' .. MAX_EVENTS .. ' events in one step') end
     ctx.event, ctx.payload = event, event[2]
     return select_transitions(ctx, event[1])
@@ -393,7 +405,7 @@ local function run_to_completion(ctx)
         end
         if transitions then microstep(ctx, transitions) end
     end
-    if ctx.finished then exit_all(ctx) end
+    if ctx.finished and ctx.chart then exit_all(ctx) end
     if ctx.needs_size_check then fields.check_size(ctx) end
 end
 
@@ -443,8 +455,8 @@ end
 -- Takes one macrostep. Answers true when something changed, false when no transition was enabled; nil and why when it
 -- failed.
 function chart.step(ctx, name, payload, facts)
-    if ctx.raw._done then return false end
-    local ok, taken = pcall(try_step, ctx, { name, payload or NO_PAYLOAD, facts or { type = 'external' } })
+    if chart.is_finished(ctx) then return false end
+    local ok, taken = pcall(try_step, ctx, { name, payload or NO_PAYLOAD, facts or EXTERNAL })
     if ok then return taken end
     return nil, describe_failure(ctx, taken)
 end
@@ -465,7 +477,8 @@ end
 
 local function try_start(ctx)
     local initial = ctx.program.initial
-    local plan = configurations.plan_entry(ctx.program, initial.targets, {})
+    local plan = initial.plan or configurations.plan_entry(ctx.program, initial.targets, {})
+    initial.plan = plan
     apply_plan(ctx, plan, { initial })
     ctx.config_before = nil
     run_to_completion(ctx)
@@ -528,8 +541,8 @@ function chart.enter_states(ctx, targets)
         ctx.entered[index], ctx.fresh[index] = true, true
         if state.timed then arm_timers(ctx, state) end
     end
-    ctx.config, ctx.active, ctx.moved = plan.config, plan.config.active, true
-    local final = find_final(ctx, plan)
+    ctx.config, ctx.active, ctx.moved, ctx.state = plan.config, plan.config.active, true, plan.config.leaves[1]
+    local final = ctx.chart and find_final(ctx, plan)
     if final then return end_instance(ctx, make_output(ctx, ctx.program.output or final.donedata)) end
     if ctx.raw._done then ctx.raw._done, ctx.changed_meta._done = nil, true end
     start_invokes(ctx)

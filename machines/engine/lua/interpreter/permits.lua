@@ -1,6 +1,6 @@
 -- What the person behind a call may do, checked inside the step that commits: the person's groups, and what a second person
--- has approved. A call without a permit is a program's, to which no rule for people applies. Pure: `chart` and `core` check
--- here before they take the selected transitions.
+-- has approved. A call without a permit is a program's, to which no rule for people applies. Pure: `chart` checks
+-- here before it takes the selected transitions.
 local permits = {}
 
 local MAX_BYTES = 65536

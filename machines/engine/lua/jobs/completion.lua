@@ -1,5 +1,5 @@
--- needs: compiled_steps, core, dead_jobs, delivery, instances, job_batches, jobs, json, keys, replies, step_jobs, steps
--- needs: traces
+-- needs: chart, compiled_steps, dead_jobs, delivery, instances, job_batches, jobs, json, keys, replies, step_jobs
+-- needs: steps, traces
 -- Ends a job and sends the event of its end to the instance, as one step.
 local completion = {}
 
@@ -50,7 +50,7 @@ end
 local function send_result(ctx, job, row, event, payload, ending)
     local awaited = completion.remove_awaited(ctx, job)
     if ctx.raw._suspended then return hold_result(ctx, event, payload, awaited), awaited end
-    local listening = core.has_transition(ctx, event)
+    local listening = chart.has_transition(ctx, event)
     local reply = listening and steps.fire(ctx, event, payload, 'job ' .. job, '', nil, ending.clock, FACTS, row)
     if reply and (reply[1] == replies.OK or reply[1] == replies.FAULT) then return reply, awaited end
     local failed = reply and cjson.decode(reply[2]).why == 'error'

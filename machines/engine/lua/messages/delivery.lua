@@ -1,5 +1,5 @@
--- needs: accepted_senders, chart, commit, core, creation, deletion, due_times, instances, json, keys, partition_log
--- needs: payloads, redirects, replies, reserved_events, sends, steps, traces, values
+-- needs: accepted_senders, chart, commit, creation, deletion, due_times, instances, json, keys, partition_log, payloads
+-- needs: redirects, replies, reserved_events, sends, steps, traces, values
 -- Applies a message to the instance it is for. The outcome is 'applied'; 'ignored' (no transition listens, or it came too
 -- late); 'held' for a suspended instance; 'failed' and why; or 'fault' when nothing could be written and the message has to
 -- be delivered again.
@@ -53,7 +53,7 @@ end
 -- were under way when it ended: they count unless another child has taken its place.
 local function is_stale(ctx, body)
     if not body.invoke then return false end
-    local child = ctx.chart and sends.read_children(ctx)[body.invoke]
+    local child = sends.read_children(ctx)[body.invoke]
     local from = body.child or body.from
     if not child then return not body.last end
     return child.id ~= from.id or child.machine ~= from.machine
@@ -91,7 +91,7 @@ end
 
 -- Ends the invocation, whatever its event led to.
 local function remove_child(ctx, invoke)
-    local children = ctx.chart and sends.read_children(ctx) or {}
+    local children = sends.read_children(ctx)
     if not children[invoke] then return end
     children[invoke], ctx.children_changed = nil, true
     commit.write_bookkeeping(ctx)
@@ -160,7 +160,7 @@ end
 -- started, where a transition listens for it, else error.communication.
 local function apply_bounce(ctx, body)
     local facts = { type = 'platform', sendid = body.sendid, invokeid = body.invoke, ended = body.invoke }
-    local name = body.invoke and core.has_transition(ctx, 'error.invoke.' .. body.invoke) and 'error.invoke.' .. body.invoke
+    local name = body.invoke and chart.has_transition(ctx, 'error.invoke.' .. body.invoke) and 'error.invoke.' .. body.invoke
         or 'error.communication'
     local ended, why = fire(ctx, name, { message = body.message }, body.from, facts)
     if ended == 'failed' and body.invoke then
@@ -216,7 +216,7 @@ local function stop_child(root, id, body, now)
     local ctx, missing = instances.open(root, id, now)
     if not ctx and missing[1] == replies.FAULT then return 'fault', missing[2] end
     if not ctx and ELSEWHERE[missing[1]] then return ELSEWHERE[missing[1]], missing[2] end
-    if not ctx or not ctx.chart or ctx.raw._done then return 'ignored' end
+    if not ctx or ctx.raw._done then return 'ignored' end
     local parent, from = sends.read_parent(ctx), body.from
     local whose = parent and parent.id == from.id and parent.machine == from.machine and parent.invoke == body.invoke
     if not whose then return 'ignored' end

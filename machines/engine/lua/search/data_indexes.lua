@@ -93,7 +93,6 @@ local function encode_arrivals(ctx)
     if not ctx.chart and not edges[2] then return edges[1] and edges[1].flow .. '\t' .. ctx.program.states[ctx.state].name end
     for i = math.max(1, #edges - MAX_ARRIVALS + 1), #edges do names[#names + 1] = edges[i].flow end
     local taken = names[1] and table.concat(names, ' ') .. '\t'
-    if not ctx.chart then return taken and taken .. ctx.program.states[ctx.state].name end
     local kept = {}
     for line, leaf in string.gmatch(ctx.raw._came or '', '([^\n\t]+\t([^\n]*))') do kept[leaf] = line end
     for _, index in ipairs(ctx.config.leaves) do
@@ -317,14 +316,6 @@ function data_indexes.remove_instance(ctx)
     if not program.indexed then return end
     local stored = read_stored(ctx.key, program.indexed)
     visit_all(program, ctx.id, ctx.raw, stored, function(key, entry) pcall_redis('ZREM', key, entry) end)
-end
-
--- Adds the entries of an instance to `members`, index key -> entries; `stored`: as of `visit_all`.
-function data_indexes.collect(program, id, raw, stored, members)
-    visit_all(program, id, raw, stored, function(key, entry)
-        local listed = members[key] or {}
-        members[key], listed[#listed + 1] = listed, entry
-    end)
 end
 
 -- Adds an instance as it is stored; `ctx` has changed nothing.

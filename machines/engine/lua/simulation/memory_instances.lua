@@ -1,4 +1,4 @@
--- needs: chart, core, creation, json, timers, values, work_budget
+-- needs: chart, creation, json, timers, work_budget
 -- Instances that exist in memory only, for replays, simulations and checks: the interpreter takes their steps, and nothing is
 -- read or written.
 local memory_instances = {}
@@ -11,7 +11,7 @@ function memory_instances.open(program, id, hash, revision, at)
     local raw = {}
     for name, value in pairs(hash) do raw[name] = value end
     raw._version = json.number(revision - 1)
-    local ctx = core.context(program, id, raw, at)
+    local ctx = chart.context(program, id, raw, at)
     if ctx then ctx.replayed = true end
     return ctx
 end
@@ -31,13 +31,13 @@ function memory_instances.settle(ctx, revision)
     return raw
 end
 
--- Takes the step of a timer. Answers like `core.step`; true also for a step that only made ids.
+-- Takes the step of a timer. Answers like `chart.step`; true also for a step that only made ids.
 function memory_instances.take_timer(ctx, timer)
     timers.take(ctx, timer[1])
     ctx.timers_changed = nil
     local taken, why
     if timer[4] ~= 0 then
-        taken, why = core.step(ctx, timer[3], nil, PLATFORM)
+        taken, why = chart.step(ctx, timer[3], nil, PLATFORM)
     else
         taken, why = chart.fire_delayed(ctx, timer[7], timer[3], json.decode(timer[6]), timer[8] == 1 and timer[5] or nil)
     end
@@ -50,14 +50,14 @@ end
 -- false, why and the field. `parent`: JSON of the instance that invoked it. `lenient`: undeclared fields are ignored.
 function memory_instances.create(program, id, data, at, parent, lenient)
     local raw = { _version = '0', _def = program.def, _created = at, _parent = parent }
-    local ctx = core.context(program, id, raw, at)
+    local ctx = chart.context(program, id, raw, at)
     ctx.replayed, ctx.is_new, ctx.given = true, true, {}
     local why, field = creation.fill_data(ctx, data, lenient)
     if why then
         work_budget.stop()
         return ctx, false, why, field
     end
-    return ctx, creation.start(ctx)
+    return ctx, chart.start(ctx)
 end
 
 return memory_instances

@@ -1,5 +1,5 @@
--- needs: arguments, chart, configurations, core, json, memory_instances, payloads, permits, previews, repairs, replies
--- needs: reserved_events, sends, steps, timers, values, work_budget
+-- needs: arguments, chart, configurations, json, memory_instances, payloads, permits, previews, repairs, replies
+-- needs: reserved_events, sends, timers, values, work_budget
 -- Simulates one instance: it takes a list of inputs in memory, and each leads to a record of what happened. Jobs, messages
 -- and log entries are recorded and go nowhere.
 local simulations = {}
@@ -111,7 +111,7 @@ end
 
 local function list_messages(ctx)
     local found = json.list()
-    for _, message in ipairs(ctx.messages or NONE) do
+    for _, message in ipairs(ctx.messages) do
         local body = message.body
         found[#found + 1] = { kind = message.kind, machine = message.machine, id = message.id, event = body.event,
             invoke = body.invoke, data = body.data and json.decode(body.data) or json.null }
@@ -133,9 +133,8 @@ end
 local function change_jobs(run, ctx)
     local kept, gone, added = json.list(), json.list(), previews.list_added(ctx)
     for _, job in ipairs(run.jobs) do
-        local state = ctx.chart and ctx.program.invoked_by[job.invoke]
-        local is_left = ctx.moved
-        if ctx.chart then is_left = ctx.has_ended or not state or ctx.exited[state] end
+        local state = ctx.program.invoked_by[job.invoke]
+        local is_left = ctx.has_ended or not state or ctx.exited[state]
         insert(is_left and gone or kept, job)
     end
     for _, job in ipairs(added) do
@@ -251,7 +250,7 @@ function handlers.event(run, input, emit)
     local _, record, explanation = take(run, event, payload, function(ctx)
         bad = permit and permits.read(ctx, permit, '')
         if bad then return false end
-        return steps.take_step(ctx, event, payload)
+        return chart.step(ctx, event, payload)
     end)
     if bad then return bad end
     return emit(record, explanation)
@@ -292,9 +291,9 @@ function handlers.job(run, input, emit)
     local has_listener = true
     local outcome, record, explanation = take(run, event, payload, function(ctx)
         ctx.ending = tostring(job.number)
-        has_listener = core.has_transition(ctx, event)
+        has_listener = chart.has_transition(ctx, event)
         if not has_listener then return false end
-        return steps.take_step(ctx, event, payload, EXTERNAL)
+        return chart.step(ctx, event, payload, EXTERNAL)
     end)
     if not has_listener then record.outcome = 'ignored' end
     if outcome == 'failed' and not has_failed then insert(run.jobs, at, job) end
@@ -310,7 +309,7 @@ end
 local function fail_child(run, invoke, message, emit)
     local event, payload = 'error.invoke.' .. invoke, { message = message }
     local outcome, record, explanation = take(run, event, payload, function(ctx)
-        return core.step(ctx, event, payload, { type = 'platform', invokeid = invoke, ended = invoke })
+        return chart.step(ctx, event, payload, { type = 'platform', invokeid = invoke, ended = invoke })
     end)
     if outcome == 'failed' then
         local children = decode_list(run.raw._children)
@@ -335,7 +334,7 @@ function handlers.child(run, input, emit)
     payload = values.to_nil(payload)
     if payload == nil then payload = {} end
     local outcome, record, explanation = take(run, event, payload, function(ctx)
-        return core.step(ctx, event, payload, facts)
+        return chart.step(ctx, event, payload, facts)
     end)
     local why = emit(record, explanation)
     if not why and outcome == 'failed' and facts.ended then return fail_child(run, invoke, record.error, emit) end
@@ -358,7 +357,7 @@ function handlers.message(run, input, emit)
     end
     if why then return emit({ event = event, payload = input.payload, outcome = 'bad payload', error = why }) end
     local _, record, explanation = take(run, event, payload, function(ctx)
-        return core.step(ctx, event, payload, make_facts(from))
+        return chart.step(ctx, event, payload, make_facts(from))
     end)
     return emit(record, explanation)
 end

@@ -1,4 +1,4 @@
--- needs: chart, commit, compiled_steps, core, delivery, due_jobs, instances, json, keys, partition_log, payloads
+-- needs: chart, commit, compiled_steps, delivery, due_jobs, instances, json, keys, partition_log, payloads
 -- needs: reserved_events, timers, traces, values
 -- Fires due timers: each is a step of its own, compiled or interpreted. A timer whose step fails is postponed.
 local timer_firing = {}
@@ -23,7 +23,7 @@ local function take_step(ctx, timer)
     local taken, why, history_payload
     ctx.timers_changed = nil -- the end of this timer alone makes no step
     if timer[4] ~= 0 then
-        taken, why = core.step(ctx, timer[3], nil, { type = 'platform' })
+        taken, why = chart.step(ctx, timer[3], nil, { type = 'platform' })
     else
         taken, why, history_payload = send_delayed(ctx, timer)
     end

@@ -1,4 +1,4 @@
--- needs: arguments, core, creation, data_conversion, delivery, json, keys, programs, sends, strings, timers, values
+-- needs: arguments, chart, creation, data_conversion, delivery, json, keys, programs, sends, strings, timers, values
 -- Checks a record of an instance or a job before anything of it is written. A record comes from a file, so nothing in it is
 -- trusted: each part is compared with the program of the definition that is published here. Every check throws a sentence.
 local record_checks = {}
@@ -257,7 +257,7 @@ function record_checks.check_instance(root, record)
     local program = find_program(root, raw)
     check_data(program, raw)
     check_recorded(program, raw)
-    local ctx = core.context(program, record.id, raw, 0)
+    local ctx = chart.context(program, record.id, raw, 0)
     if not ctx then fail('the definition has no state %s', show(string.gsub(raw._state or '', '\n', ', '))) end
     check_timers(program, raw)
     check_family(raw)

@@ -1,5 +1,5 @@
--- needs: arguments, configurations, core, draft_programs, fields, json, memory_instances, payloads, programs
--- needs: recorded_steps, replies, sends, steps, timers, values, work_budget
+-- needs: arguments, chart, configurations, draft_programs, fields, json, memory_instances, payloads, programs
+-- needs: recorded_steps, replies, sends, timers, values, work_budget
 -- Runs recorded histories on a version of their machine: the interpreter takes each recorded event again, on an instance
 -- that exists in memory only. Nothing is written; jobs, messages and log entries are computed and dropped.
 local replays = {}
@@ -125,7 +125,7 @@ local function try_timer(run, ctx, event, step, way)
     if found[way.timer] then return memory_instances.take_timer(ctx, found[way.timer]) end
     if not recorded_steps.is_timer(event) then return nil, nil, true end
     if not run.lenient then return false end
-    return core.step(ctx, event, nil, PLATFORM)
+    return chart.step(ctx, event, nil, PLATFORM)
 end
 
 -- Lists what the recorded step may have known about its event beside name and payload: the likely facts first. The history
@@ -166,7 +166,7 @@ local function take_event(run, ctx, step, way)
         local taken, why, is_missing = try_timer(run, ctx, event, step, way)
         if not is_missing then return taken, why end
     end
-    return steps.take_step(ctx, event, make_payload(ctx, step), way.facts)
+    return chart.step(ctx, event, make_payload(ctx, step), way.facts)
 end
 
 -- Compares an outcome with the record: {kinds = list, ...}, nil when they agree.
@@ -240,7 +240,7 @@ end
 local function place(run, ctx, step)
     local targets = find_targets(run, step)
     local ok, why = false, nil
-    if targets then ok, why = pcall(core.enter_state, ctx, targets) end
+    if targets then ok, why = pcall(chart.enter_states, ctx, targets) end
     if ok then return nil end
     local leaves = json.list(recorded_steps.list_leaves(ctx))
     return { divergence = { kinds = json.list({ 'configuration' }), step = step.revision, at = step.at, event = step.event,

@@ -11,10 +11,8 @@ return function(KEYS, ARGV)
     arguments.refuse(arguments.check_present(id, 'the id') or arguments.check(expect, '', ARGV[3] or '', ARGV[4] or '', ''))
     local ctx = instances.demand(root, id, arguments.read_now(''), expect)
     if (ARGV[5] or '') ~= '' then
-        if ctx.chart then
-            chart.stop_children(ctx)
-            timers.clear(ctx)
-        end
+        chart.stop_children(ctx)
+        timers.clear(ctx)
         return previews.build_reply(ctx, true)
     end
     repairs.demand_approval(ctx, 'delete', ARGV[6] or '', ARGV[3] or '')

@@ -27,7 +27,7 @@ return function(KEYS, ARGV)
         local fine, caught = pcall(fields.check_size, ctx)
         if not fine then return { replies.BAD_PAYLOAD, values.describe_error(caught), '' } end
     end
-    if ctx.chart then clear_memory(ctx) end
+    clear_memory(ctx)
     repairs.place(ctx, ctx.program.initial.targets)
     return repairs.finish(ctx, call, '(reset)')
 end

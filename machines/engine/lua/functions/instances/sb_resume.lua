@@ -39,9 +39,8 @@ return function(KEYS, ARGV)
     local ctx, dry = repairs.open(root, call), call.dry ~= ''
     local since, now = ctx.raw._suspended, ctx.now
     if not since then return dry and previews.build_reply(ctx) or replies.build_instance(ctx) end
-    ctx.raw._suspended, ctx.changed_meta = nil, ctx.changed_meta or {}
-    ctx.changed_meta._suspended = true
-    if ctx.chart then timers.resume(ctx, tonumber(since), policy == 'shift') end
+    ctx.raw._suspended, ctx.changed_meta._suspended = nil, true
+    timers.resume(ctx, tonumber(since), policy == 'shift')
     if dry then
         ctx.held = redis.call('LLEN', keys.held(root, id))
         return previews.build_reply(ctx)
@@ -52,9 +51,7 @@ return function(KEYS, ARGV)
     local reply = repairs.finish(ctx, call, '(resume)')
     if reply[1] ~= replies.OK then return reply end
     live_figures.forget_suspended()
-    if ctx.chart then
-        for _, timer in ipairs(timers.read_list(ctx)) do timers.schedule(root, id, timer[1], timer[2], now) end
-    end
+    for _, timer in ipairs(timers.read_list(ctx)) do timers.schedule(root, id, timer[1], timer[2], now) end
     local waiting = redis.call('LRANGE', keys.held(root, id), 0, -1)
     if not waiting[1] then
         due_times.ring_bell(root)

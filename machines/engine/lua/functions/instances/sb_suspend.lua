@@ -13,16 +13,12 @@ return function(KEYS, ARGV)
     if ctx.raw._suspended then return dry and previews.build_reply(ctx) or replies.build_instance(ctx) end
     arguments.need(not chart.is_finished(ctx), 'the instance is final: there is nothing to suspend')
     if dry then return previews.build_reply(ctx) end
-    ctx.raw._suspended = string.format('%.0f', ctx.now)
-    ctx.changed_meta = ctx.changed_meta or {}
-    ctx.changed_meta._suspended = true
+    ctx.raw._suspended, ctx.changed_meta._suspended = string.format('%.0f', ctx.now), true
     redis.call('ZCARD', keys.timers(root)) -- throws before any write when a key has another type
     redis.call('ZCARD', keys.late(root))
     local reply = repairs.finish(ctx, call, '(suspend)')
     if reply[1] ~= replies.OK then return reply end
     live_figures.forget_suspended()
-    if ctx.chart then
-        for _, timer in ipairs(timers.read_list(ctx)) do timers.unschedule(root, ctx.id, timer[1]) end
-    end
+    for _, timer in ipairs(timers.read_list(ctx)) do timers.unschedule(root, ctx.id, timer[1]) end
     return reply
 end

@@ -1,4 +1,4 @@
--- needs: arguments, awaited_jobs, commit, completion, core, instances, jobs, payloads, previews, repairs, replies
+-- needs: arguments, awaited_jobs, chart, commit, completion, instances, jobs, payloads, previews, repairs, replies
 -- needs: steps
 -- sb_unblock: repairs the wait for a job. 'retry': the dead job of an invoke is ready again with its attempts reset, a
 -- delayed one at once. 'skip': the job is removed, and the instance takes the step of its end with the given result.
@@ -52,9 +52,9 @@ function repairs_by_name.skip(ctx, call, wait, text)
     local result, why = payloads.parse_result(text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
     local event, payload = 'done.invoke.' .. wait.invoke, result ~= nil and { result = result } or {}
-    arguments.need(core.has_transition(ctx, event), 'nothing listens for ' .. event .. ': skip would have no effect')
+    arguments.need(chart.has_transition(ctx, event), 'nothing listens for ' .. event .. ': skip would have no effect')
     if wait.open then completion.remove_awaited(ctx, wait.job) end
-    local taken, failure = steps.take_step(ctx, event, payload, FACTS)
+    local taken, failure = chart.step(ctx, event, payload, FACTS)
     if not taken then
         return { replies.REFUSED, replies.explain_step(ctx, instances.reopen(ctx), event, payload, false, failure) }
     end
@@ -66,7 +66,7 @@ function repairs_by_name.cancel(ctx, call, wait)
     local event = 'error.invoke.' .. wait.invoke
     local payload = { error = 'the job was cancelled', kind = 'Withdrawn', attempts = tonumber(wait.row.attempt or 0) }
     completion.remove_awaited(ctx, wait.job)
-    if core.has_transition(ctx, event) and not steps.take_step(ctx, event, payload, FACTS) then
+    if chart.has_transition(ctx, event) and not chart.step(ctx, event, payload, FACTS) then
         ctx = instances.reopen(ctx) -- its actions fail on the event: the instance stays where it is and no longer waits
         completion.remove_awaited(ctx, wait.job)
     end

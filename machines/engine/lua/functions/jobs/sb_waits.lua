@@ -1,4 +1,4 @@
--- needs: arguments, awaited_jobs, core, instances, json, replies
+-- needs: arguments, awaited_jobs, chart, instances, json, replies
 -- sb_waits: lists the jobs that an instance waits for, dead ones too, and whether its states listen for their end.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -13,7 +13,7 @@ return function(KEYS, ARGV)
     local rows = json.list()
     for i, wait in ipairs(awaited_jobs.list(ctx)) do
         rows[i] = { invoke = wait.invoke, state = wait.state, src = wait.src, queue = wait.queue, job = wait.job or '',
-            place = wait.row and wait.row.place or '', skip = core.has_transition(ctx, 'done.invoke.' .. wait.invoke),
+            place = wait.row and wait.row.place or '', skip = chart.has_transition(ctx, 'done.invoke.' .. wait.invoke),
             suspended = ctx.raw._suspended ~= nil }
     end
     return { replies.OK, json.encode(rows) }

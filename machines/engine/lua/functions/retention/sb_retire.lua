@@ -1,4 +1,5 @@
--- needs: arguments, history_entries, keys, partition_log, pulse, replies, retirement, time_limit
+-- needs: arguments, chart, deletion, history_entries, instances, keys, partition_log, pulse, replies, time_limit
+-- needs: version_counters
 -- sb_retire: lets go of finished instances, each with its history, index entries and jobs, if it is still the one that was
 -- read: of the same revision and creation, finished and not suspended. Any other stays. Stops after some 2 ms.
 -- KEYS:    1 root of the partition
@@ -29,6 +30,14 @@ local function has_packed(root, id)
     return false
 end
 
+-- Removes an instance if it is finished and still of this revision and creation. Answers its program, or nil where it stays.
+local function remove(root, id, revision, created)
+    local ok, ctx = pcall(instances.open, root, id, 0)
+    if not ok or not ctx or ctx.raw._suspended or not chart.is_finished(ctx) then return nil end
+    if ctx.raw._version ~= revision or ctx.raw._created ~= created then return nil end
+    return pcall(deletion.remove, ctx, false) and ctx.program or nil
+end
+
 -- One entry for the call: one for each instance would push all other entries out of the log.
 local function report(root, count, machine, actor, reason)
     partition_log.append(root, 'kind', 'retired', 'name', 'retired', 'data', string.format('{"instances":%d}', count),
@@ -44,17 +53,21 @@ return function(KEYS, ARGV)
     redis.call('XLEN', keys.log(root)) -- these throw before the first deletion
     redis.call('XLEN', keys.outbox(root))
     local elapsed = time_limit.measure()
-    local batch = retirement.start(root)
-    local reply, gone, looked, machine = { replies.OK, 0, 0, 0 }, 0, 0, nil
+    local reply, gone, looked, machine, versions = { replies.OK, 0, 0, 0 }, 0, 0, nil, {}
     local is_unpacked = (#ARGV - FIRST + 1) % 3 == 1
     for i = FIRST, #ARGV - 2, 3 do
         local may_go = is_unpacked or not has_packed(root, ARGV[i])
-        local name = may_go and retirement.remove(batch, ARGV[i], ARGV[i + 1], ARGV[i + 2])
+        local program = may_go and remove(root, ARGV[i], ARGV[i + 1], ARGV[i + 2])
         looked = looked + 1
-        if name then gone, machine = gone + 1, name else reply[#reply + 1] = ARGV[i] end
+        if program then
+            gone, machine = gone + 1, program.machine
+            versions[program.version] = (versions[program.version] or 0) + 1
+        else
+            reply[#reply + 1] = ARGV[i]
+        end
         if looked % CHECK_EVERY == 0 and elapsed() > LIMIT_MS then break end
     end
-    retirement.finish(batch)
+    for version, count in pairs(versions) do version_counters.remove(root, version, count) end
     if gone > 0 then report(root, gone, machine, ARGV[1], ARGV[2]) end
     reply[2], reply[3], reply[4] = gone, looked, math.floor(elapsed() * 1000)
     return reply

@@ -4,7 +4,8 @@
 -- be repeated.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 program of a plan (JSON) · 2 'move', 'back' (restores what an undo record has, else as move), or 'move again'
---          and 'back again' after a call whose reply was lost · 3 actor · 4 reason · 5 now (ms since the epoch, or '') · 6 id, then further ones (at most 500)
+--          and 'back again' after a call whose reply was lost · 3 actor · 4 reason · 5 now (ms since the epoch, or '')
+--          · 6 id, then further ones (at most 500)
 -- Returns: {OK, how many were processed, outcome, version, states, code, reason, ...} five for each in order: outcome is
 --          moves, kept, refused, suspends, already or gone; version and leaf states (a line each) are those before; the rest
 --          of the ids is for a later call; in a call that comes again, the reason of already is the ms at which this plan
@@ -18,16 +19,12 @@ local MODES = { move = true, back = true, ['move again'] = true, ['back again'] 
 -- Suspends an instance that has no place, as the plan asks.
 local function suspend(result, actor, reason, now)
     local ctx = result.before
-    ctx.raw._suspended = string.format('%.0f', now)
-    ctx.changed_meta = ctx.changed_meta or {}
-    ctx.changed_meta._suspended = true
+    ctx.raw._suspended, ctx.changed_meta._suspended = string.format('%.0f', now), true
     redis.call('ZCARD', keys.timers(ctx.program.root)) -- throws before any write when a key has another type
     redis.call('ZCARD', keys.late(ctx.program.root))
     local ok, fault = commit.write_step(ctx, '(suspend)', actor, reason ~= '' and reason or result.reason, '0')
     if not ok then return nil, fault end
-    if ctx.chart then
-        for _, timer in ipairs(timers.read_list(ctx)) do timers.unschedule(ctx.program.root, ctx.id, timer[1]) end
-    end
+    for _, timer in ipairs(timers.read_list(ctx)) do timers.unschedule(ctx.program.root, ctx.id, timer[1]) end
     return true
 end
 

@@ -15,7 +15,6 @@ return function(KEYS, ARGV)
     local ctx = repairs.open(root, call)
     -- A pin that is there already is no step.
     if (ctx.raw._pin ~= nil) == (pinned == '1') and call.dry == '' then return repairs.store_reply(ctx, call) end
-    ctx.raw._pin, ctx.changed_meta = pinned == '1' and '1' or nil, ctx.changed_meta or {}
-    ctx.changed_meta._pin = true
+    ctx.raw._pin, ctx.changed_meta._pin = pinned == '1' and '1' or nil, true
     return repairs.finish(ctx, call, pinned == '1' and '(pin)' or '(unpin)')
 end

@@ -107,7 +107,7 @@ local function make_context(plan, ctx, place, now)
     end
     raw._def, raw._state = plan.target.def, place.config.text
     local after = chart.context(plan.target, ctx.id, raw, now)
-    after.key, after.revision = ctx.key, ctx.revision
+    after.chart, after.key, after.revision = true, ctx.key, ctx.revision
     return after
 end
 
@@ -138,7 +138,7 @@ end
 -- Takes over what exit actions of the old version have caused.
 local function take_over(ctx, after)
     after.effects, after.internal = ctx.effects, ctx.internal
-    if ctx.chart then after.messages, after.external = ctx.messages, ctx.external end
+    after.messages, after.external = ctx.messages, ctx.external
 end
 
 -- Finds when the instance entered the last of its leaves: that is the time of entry in its hash.
