@@ -26,6 +26,7 @@ PACE_WINDOW = 0.02  # seconds over which the pace is taken: some round trips
 AHEAD = 0.05  # seconds of work that may wait here: enough to bridge a round trip on a busy server
 AHEAD_OF_GROUPS = 0.02  # the same where jobs have groups: a job of another group waits for the next take
 MOST_AHEAD = 500  # jobs
+MOST_OF_GROUPS = 25  # jobs of one take where jobs have groups: that of another group waits for a few milliseconds
 PAGE = 200
 MOST_LEASED = 5_000  # jobs of one queue that are looked at: what lies behind comes back when its lease ends
 
@@ -137,7 +138,8 @@ class PollLoop:
             self._reclaim_at = None
         self._fetcher.look()
         blocked = self._looped if self._executor.coroutines.is_blocked else ()
-        jobs = self._fetcher.fetch(room, without=blocked, sizes=self._sizes)
+        most = min(room, MOST_OF_GROUPS) if self._has_groups else room
+        jobs = self._fetcher.fetch(most, without=blocked, sizes=self._sizes)
         if jobs:
             taken = [job.taken for job in jobs]
             kinds = {(each.machine, each.queue, each.src) for each in taken}

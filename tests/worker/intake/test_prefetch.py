@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
+from machines.engine import Engine
 from machines.worker.execution.in_flight import InFlightJobs
-from machines.worker.intake.poll_loop import AHEAD, AHEAD_OF_GROUPS, MOST_AHEAD, PACE_WINDOW, Prefetch
+from machines.worker.intake.poll_loop import AHEAD, AHEAD_OF_GROUPS, MOST_AHEAD, MOST_OF_GROUPS, PACE_WINDOW, Prefetch
 from machines.worker.job import Job
 from machines.worker.options import Options
 from tests.installation.processes import eventually
@@ -115,6 +116,22 @@ def test_jobs_taken_ahead_of_slow_ones_go_back_after_a_while(engine):
         eventually(lambda: places(engine).get("leased") == 1, "all but the one at work have gone back")
         let.set()
         eventually(lambda: engine.counts("errand")["done"] == 600, "all are done")
+
+
+@pytest.mark.parametrize("group", [None, "flood"])
+def test_of_jobs_with_groups_few_are_taken_in_one_call(engine, monkeypatch, group):
+    asked, take = [], Engine.take
+
+    def note_count(self, *args, **options):
+        asked.append(options["count"])
+        return take(self, *args, **options)
+
+    monkeypatch.setattr(Engine, "take", note_count)
+    engine.publish(builders.errand())
+    engine.enqueue_many([{"machine": "errand", "src": "run", "queue": "errands", "group": group} for _ in range(400)])
+    with Running(engine, registry_of(run=lambda job: None), concurrency=1, prefetch=100):
+        eventually(lambda: not any(places(engine).values()), "all are done")
+    assert (max(asked[1:]) <= MOST_OF_GROUPS) == (group is not None)
 
 
 def test_one_worker_does_the_jobs_of_one_priority_in_their_order(engine):
