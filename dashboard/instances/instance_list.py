@@ -157,10 +157,6 @@ class InstanceList:
         return dict(self.filter.terms)
 
     @property
-    def older(self) -> str:
-        return self.filter.texts.get("older", "")
-
-    @property
     def narrowed(self) -> bool:
         """Return whether the list is filtered by more than its state."""
         return bool(self.filter)

@@ -99,9 +99,6 @@ class Scope:
             return other if self.all else self
         return Scope(False, self.names & other.names)
 
-    def __or__(self, other: Scope) -> Scope:
-        return Scope(True) if self.all or other.all else Scope(False, self.names | other.names)
-
     def narrow(self, rows: Rows, field: str = "machine") -> Rows:
         """Keep the rows whose ``field`` names one of these machines."""
         return rows if self.all else rows.filter(**{f"{field}__in": self.names})

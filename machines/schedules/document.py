@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any
 
@@ -116,11 +116,6 @@ class Schedule:
 
     def as_dict(self) -> dict[str, Any]:
         return dict(self.given)
-
-    @cached_property
-    def digest(self) -> str:
-        """Return the same text for the same document."""
-        return hashlib.sha256(json.dumps(self.given, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def read(document: object, *, anchor: int = 0) -> Schedule:

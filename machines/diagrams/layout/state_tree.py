@@ -31,11 +31,6 @@ class Tree:
         """Return the states with these names, as far as there are any."""
         return [self._states[name] for name in names if name in self._states]
 
-    @property
-    def top(self) -> list[StateOutline]:
-        """The states that stand in no other: the machine's own one alone where it has behaviour."""
-        return self._children.get(None, [])
-
     def children(self, state: StateOutline | None) -> list[StateOutline]:
         """List the states in a state, in document order; of None, the states at the top."""
         return self._children.get(state.name if state else None, [])

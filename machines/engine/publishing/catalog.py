@@ -463,10 +463,6 @@ class Catalog:
         minutes."""
         return {name: policy.current for name, policy in self.policies(recent=True).items()}
 
-    def names(self) -> list[str]:
-        """List the names of all machines. One command."""
-        return sorted(self.directory())
-
     def revision(self) -> str:
         """Return a text that changes when a machine is published or deleted by a process of this release."""
         keys = self._keys
