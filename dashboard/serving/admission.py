@@ -18,6 +18,9 @@ from .event_loop_views import EventLoopHandler, Refusal, Scope
 MOST = 3 * 1024 * 1024  # bytes of a body; Django takes 2.5 MB that are no file
 MAX_WAIT = 10.0  # seconds that a request waits for its turn
 GONE = {"type": "http.disconnect"}
+LARGE = Refusal(TOO_LARGE, f"A request has at most {MOST // 1024 // 1024} MiB.")
+MANY = Refusal(CROWDED, "More requests of yours are under way, or wait, than may at a time.", 1)
+FULL = Refusal(BUSY, "The site has more to do than it can do at the moment.", 5)
 Message = MutableMapping[str, Any]
 Application = Callable[[Any, Any, Any], Awaitable[Any]]
 
@@ -55,7 +58,7 @@ class Passage:
         self._size = 0
         self._turn: Turn | None = None
         self._ahead: asyncio.Task[Message] | None = None  # what comes after the body, asked for while it waited
-        self.refusal = too_large() if _read_length(scope["headers"]) > MOST else None
+        self.refusal = LARGE if _read_length(scope["headers"]) > MOST else None
 
     async def receive(self) -> Message:
         """Receive the next part. The body's last part comes when the request has its turn. To Django, a refused request
@@ -67,7 +70,7 @@ class Passage:
             return message
         self._size += len(message.get("body", b""))
         if self._size > MOST:
-            self.refusal = too_large()
+            self.refusal = LARGE
             return GONE
         return message if message.get("more_body") or await self._wait_for_turn() else GONE
 
@@ -90,14 +93,14 @@ class Passage:
         try:
             self._turn = self._gate.enter(self._address, self._caller)
         except Crowded as error:
-            self.refusal = too_many() if error.own else busy()
+            self.refusal = MANY if error.own else FULL
             return False
         if self._turn.granted.done():
             return True
         self._ahead = asyncio.ensure_future(self._receive())
         await asyncio.wait((self._turn.granted, self._ahead), timeout=MAX_WAIT, return_when=asyncio.FIRST_COMPLETED)
         if not self._turn.granted.done() and not self._ahead.done():
-            self.refusal = busy()
+            self.refusal = FULL
         return self._turn.granted.done()
 
     def _leave(self) -> None:
@@ -109,15 +112,3 @@ def _read_length(headers: Headers) -> int:
     """Return the length that a request says its body has."""
     length = dict(headers).get(b"content-length", b"")
     return int(length) if length.isdigit() else 0
-
-
-def too_large() -> Refusal:
-    return Refusal(TOO_LARGE, f"A request has at most {MOST // 1024 // 1024} MiB.")
-
-
-def too_many() -> Refusal:
-    return Refusal(CROWDED, "More requests of yours are under way, or wait, than may at a time.", 1)
-
-
-def busy() -> Refusal:
-    return Refusal(BUSY, "The site has more to do than it can do at the moment.", 5)

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 from django.conf import settings
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, get_script_prefix, get_urlconf, register_converter, reverse
+from django.urls.converters import StringConverter
 from django.utils.http import RFC3986_SUBDELIMS
 
 from dashboard.models import SavedView
@@ -75,16 +76,10 @@ def _find(urlconf: str, script: str, current_app: str | None, name: str, args: t
     return reverse(name, urlconf=urlconf, args=args, current_app=current_app)
 
 
-class Name:
+class Name(StringConverter):
     """Matches a machine or queue name, as the engine accepts them."""
 
     regex = "[A-Za-z_][A-Za-z0-9_.-]{0,63}"
-
-    def to_python(self, value: str) -> str:
-        return value
-
-    def to_url(self, value: str) -> str:
-        return value
 
 
 class JobId(Name):

@@ -198,19 +198,14 @@ def _make_charts(
         raise Http404(f"Charts are of an {', a '.join(SPANS)}.")
     found = several(machines, span, [chart.what for chart in wanted], queue=queue, most=most)
     figures = [
-        Figure(
-            chart,
-            series,
-            [
-                line
-                if line.rest
-                else replace(line, name=names(line.name) if chart.what != "instances" else "instances")
-                for line in series.lines
-            ],
-        )
+        Figure(chart, series, _name_lines(series, names if chart.what != "instances" else lambda _: "instances"))
         for chart, series in zip(wanted, found, strict=True)
     ]
     return Charts(span, figures, [(name, _make_span_url(request, name)) for name in SPANS], f"{address}?span={span}")
+
+
+def _name_lines(series: Series, names: Names) -> list[Line]:
+    return [line if line.rest else replace(line, name=names(line.name)) for line in series.lines]
 
 
 def _make_span_url(request: HttpRequest, span: str) -> str:

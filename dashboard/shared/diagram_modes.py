@@ -61,28 +61,14 @@ MODES = {
         Mode("count", "Count", "states: instances · transitions: total count", FIGURES),
         Mode("age", "Oldest", "states: time in state of the oldest instance", LENGTHS),
         Mode("flow", "Flow", "transitions: count per minute · states: instances", RATES, moving=True),
-        Mode(
-            "failures",
-            "Failures",
-            "states: instances with a dead job or a postponed timer · queues: dead jobs",
-            FIGURES,
-        ),
-        Mode(
-            "time",
-            "Time in state",
-            "states: mean time in state, estimated from the count and the exits per minute",
-            LENGTHS,
-            moving=True,
-        ),
-        Mode(
-            "tests",
-            "Tests",
-            "transitions: ✓ tested, ✕ never tested, and how often instances took them",
-            TESTS,
-            scaled=False,
-        ),
+        Mode("failures", "Failures",
+             "states: instances with a dead job or a postponed timer · queues: dead jobs", FIGURES),
+        Mode("time", "Time in state",
+             "states: mean time in state, estimated from the count and the exits per minute", LENGTHS, moving=True),
+        Mode("tests", "Tests",
+             "transitions: ✓ tested, ✕ never tested, and how often instances took them", TESTS, scaled=False),
     )
-}
+}  # fmt: skip
 DEFAULT = MODES["count"]
 
 
