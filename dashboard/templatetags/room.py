@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import time
@@ -18,7 +17,6 @@ from django.shortcuts import resolve_url
 from django.template import Context, defaulttags
 from django.template.base import Parser, Token
 from django.template.defaulttags import URLNode
-from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
@@ -318,16 +316,6 @@ def _flatten(attributes: Mapping[str, Any]) -> str:
 def live_url(request: HttpRequest | None) -> str:
     """Return the address of the websocket; empty if the server that answers takes none, and the page polls."""
     return live_path() if is_served_to(request) else ""
-
-
-@register.simple_tag
-def admin_url(user: Any) -> str:
-    """Return the address of the admin; empty if there is none, or the person may not use it."""
-    if not getattr(user, "is_staff", False):
-        return ""
-    with contextlib.suppress(NoReverseMatch):
-        return reverse("admin:index")
-    return ""
 
 
 @register.simple_tag
