@@ -1,10 +1,6 @@
 """Plain Redis commands on keys beside the instances, for other parts of the product that store data there."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from .connection.calls import Arg, Caller
-from .connection.client import Client
+from .connection.calls import Caller
 from .connection.replies import read_pairs
 from .errors import UnknownMachine
 from .keys import Keys, Partition, choose_partition
@@ -12,11 +8,8 @@ from .keys import Keys, Partition, choose_partition
 __all__ = ["Storage", "read_pairs"]
 
 
-class Storage:
+class Storage(Caller):
     """Sends Redis commands. Keys come from ``Engine.keys``. Raises EngineUnavailable and EngineFault."""
-
-    def __init__(self, client: Client) -> None:
-        self._caller = Caller(client)
 
     def partition(self, keys: Keys, machine: str, id: str) -> Partition:
         """Return the partition that holds an instance. Raises UnknownMachine."""
@@ -24,12 +17,3 @@ class Storage:
         if count is None:
             raise UnknownMachine(machine)
         return keys.partition(machine, choose_partition(id, int(count)))
-
-    def command(self, *words: Arg) -> Any:
-        """Send one command and return its answer."""
-        return self._caller.command(*words)
-
-    def commands(self, sent: Sequence[tuple[str, Sequence[Arg]]]) -> list[Any]:
-        """Send several commands in one round trip, each with the key that routes it; raise for the first that
-        failed."""
-        return self._caller.commands(sent)

@@ -120,6 +120,14 @@ def test_the_clock_is_not_decided(engine):
     assert "SB802" not in codes(findings) | codes(findings, "proven")
 
 
+def test_an_instance_that_cannot_begin_is_the_only_finding(engine):
+    broken = machine("broken", {"A": {"entry": {"set": {"n": "1 / n"}}, "on": {"go": "B"}}, "B": END}, context={"n": 0})
+    (one,) = of(engine.verify(broken), "found")
+    assert (one.code, one.path, one.run) == ("SB810", "initial", ())
+    assert one.message.startswith("an instance cannot begin: ")
+    assert one.hint == "test for that before"
+
+
 def test_data_given_at_the_creation_is_tried(engine):
     given = machine(
         "given",

@@ -37,23 +37,18 @@ class ServerRouter:
 
     @property
     def callbacks(self) -> Mapping[str, Any]:
-        """Return redis-py's conversions; none for a client of one connection, which converts by itself."""
-        return self._client.response_callbacks if self._client.connection is None else {}
+        """Return redis-py's conversions."""
+        return self._client.response_callbacks
 
     def exchange(self, key: str, words: Command) -> Any:
         """Send one command and return its answer as it came. Raises one of ``FAILURES``."""
-        if self._client.connection is not None:
-            return self._client.execute_command(*words)  # type: ignore[no-untyped-call]
         return get_cache(self._client.connection_pool).exchange(words)
 
     def send(self, commands: Sequence[tuple[str, Command]], last: Command | None = None) -> tuple[list[Any], list[Any]]:
         """Send commands, each with the key that routes it. Return, in order, the answer of each as it came, or its
         error; and for each the answer to ``last``, a command that follows on the same connection."""
         sent = [words for _, words in commands] + ([] if last is None else [last])
-        if self._client.connection is not None:
-            answers = self._send_alone(sent)
-        else:
-            answers = get_cache(self._client.connection_pool).begin(sent).finish()
+        answers = get_cache(self._client.connection_pool).begin(sent).finish()
         if last is None:
             return answers, [None] * len(answers)
         return answers[:-1], answers[-1:] * len(commands)
@@ -62,19 +57,7 @@ class ServerRouter:
         """Send portions of commands as ``send`` does, and yield the answers in order. One server gets the first portion
         before the next is made, and its answers are yielded as they arrive."""
         made = ([words for _, words in commands] for commands in portions)
-        if self._client.connection is not None:
-            return iter(self._send_alone([words for commands in made for words in commands]))
         return get_cache(self._client.connection_pool).stream(made)
-
-    def _send_alone(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands on a client that has but one connection."""
-        answers: list[Any] = []
-        for words in commands:
-            try:
-                answers.append(self._client.execute_command(*words))  # type: ignore[no-untyped-call]
-            except exceptions.ResponseError as error:
-                answers.append(error)
-        return answers
 
     def send_everywhere(self, words: Command) -> list[Any]:
         """Return the answer, or the error, of each server that takes writes."""

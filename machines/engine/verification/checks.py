@@ -11,7 +11,7 @@ from machines.engine.definitions.model import MISSING, Machine, State, Transitio
 from machines.engine.expressions import walk
 from machines.engine.simulation import SimulatedStep
 
-from .report import CHECKS, FOUND, PROVEN, RESTLESS, UNDECIDED, Report, VerificationFinding, listens
+from .report import FOUND, PROVEN, RESTLESS, UNDECIDED, Report, listens
 from .usage import list_fields, list_transitions
 from .walk import Edge, Node, simplify
 
@@ -380,18 +380,7 @@ def _list_trees(report: Report, name: str, event: str) -> list[Any]:
 def check_failed_creations(report: Report) -> None:
     failed = report.walk.failed[0]
     code = "SB804" if any(part in failed.error for part in RESTLESS) else "SB810"
-    report.found.append(
-        VerificationFinding(
-            code,
-            "initial",
-            f"an instance cannot begin: {failed.error}",
-            CHECKS[code].advice,
-            "warning",
-            FOUND,
-            (),
-            failed.data,
-        )
-    )
+    report.add(code, ("initial",), f"an instance cannot begin: {failed.error}", FOUND, data=failed.data)
     report.walk.doubts.append("no instance can begin")
 
 

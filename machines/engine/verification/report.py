@@ -124,22 +124,16 @@ class Report:
     def why(self) -> str:
         return "; ".join(self.walk.doubts[:3]) or "not all snapshots were tried"
 
-    def add(self, code: str, path: Path, message: str, verdict: Any, node: Node | None = None, *more: Any) -> None:
+    def add(
+        self, code: str, path: Path, message: str, verdict: Any, node: Node | None = None, *more: Any, data: Any = None
+    ) -> None:
+        """Add a finding. ``data``: by default those of the ``node``."""
         if sum(one.code == code and one.verdict == verdict for one in self.found) >= MOST_OF_A_KIND:
             return
-        run = self.walk.list_run(node.number) if node else []
-        self.found.append(
-            VerificationFinding(
-                code,
-                render(path),
-                message,
-                CHECKS[code].advice if verdict != PROVEN else "",
-                "warning",
-                verdict,
-                (*run, *more),
-                node.data if node else {},
-            )
-        )
+        run = (*(self.walk.list_run(node.number) if node else ()), *more)
+        given = data or (node.data if node else {})
+        advice = CHECKS[code].advice if verdict != PROVEN else ""
+        self.found.append(VerificationFinding(code, render(path), message, advice, "warning", verdict, run, given))
 
     def add_found(
         self, code: str, path: Path, message: str, node: Node, more: Sequence[Any], shows: Callable[[Any], bool]
