@@ -47,7 +47,9 @@ class OutcomeOut(Out):
 
 
 class InstanceOut(Out.derive(
-    Instance, "id machine done jobs parent configuration state data revision version children", times="entered created"
+    Instance,
+    "id machine done jobs parent configuration state data revision version children suspended archived archived_at",
+    times="entered created",
 )):  # fmt: skip
     """One instance at one moment. `revision` is what If-Match takes; `version` is that of its machine.
 
@@ -57,13 +59,13 @@ class InstanceOut(Out.derive(
     revision: the counter of its steps: what If-Match takes
     version: of its machine: the definition that it runs
     children: invoke -> the machine and id it runs
+    suspended: since when, ms; null where it is not
+    archived: true: of the archive; it can be read, and not changed
+    archived_at: when it was archived, ms; null where it is not
     """
 
-    suspended: int | None = Field(None, description="since when, ms; null where it is not")
     timers: list[TimerOut]
     outcome: OutcomeOut | None = Field(None, description="what this call did; null where it only read")
-    archived: bool = Field(False, description="true: of the archive; it can be read, and not changed")
-    archived_at: int | None = Field(None, description="when it was archived, ms; null where it is not")
 
 
 class Instances(Page[InstanceOut]):
@@ -82,13 +84,14 @@ class ProblemOut(Out.derive(Problem, "cause kind text")):
     """
 
 
-class StepOut(Out.derive(Step, "event configuration transitions actor reason revision payload changes", times="at")):
+class StepOut(Out.derive(
+    Step, "event configuration transitions actor reason revision payload changes source", times="at"
+)):  # fmt: skip
     """revision: of the instance after this step
     payload: field -> value
     changes: field -> its new value, null where it was unset
+    source: null where the step before is not kept any more
     """
-
-    source: list[str] | None = Field(None, description="null where the step before is not kept any more")
 
 
 class BecauseOut(Out.derive(Because, "text verdict values message")):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of, engine_of
 from dashboard.api.framework.request_terms import Paging, make_cursor
-from dashboard.api.framework.schemas import Acting, Items, Ms, Out, Page
+from dashboard.api.framework.schemas import Acting, Items, Out, Page
 from machines.engine import Job, LookupFailed, Pause, QueueStats
 from machines.engine.limits import MAX_CONCURRENCY, MAX_INTEGER
 from machines.jobs import actions as jobs
@@ -27,21 +27,18 @@ JOB = "/machines/{name:machine}/jobs/{job:job}"
 class JobOut(Out.derive(
     Job,
     "id machine queue src instance invoke input attempt attempts priority group weight unique worker error kind "
-    "trace lease timeout backoff progress place data log",
-    times="created due started taken finished lease_until deadline",
+    "trace lease timeout backoff progress place data log instance_is instance_state",
+    times="created due started taken finished lease_until deadline handled",
 )):  # fmt: skip
     """Times are 0 where there was no such moment. The token that fences its end is never shown.
 
     place: ready, leased, delayed, dead, or handled: dead, and its instance moved on
     data: field -> value
     log: the last ten attempts that ended, oldest first
+    instance_is: present, finished, gone, later (the id belongs to a later instance), elsewhere; empty for none
+    instance_state: its active states, of a present or finished instance
+    handled: when its instance no longer waited for the dead job
     """
-
-    instance_is: str = Field(
-        "", description="present, finished, gone, later (the id belongs to a later instance), elsewhere; empty for none"
-    )
-    instance_state: list[str] = Field([], description="its active states, of a present or finished instance")
-    handled: Ms = Field(0, description="when its instance no longer waited for the dead job")
 
 
 class Retrying(Acting):
@@ -98,31 +95,32 @@ class PauseOut(Out.derive(Pause, "actor reason", times="since")):
 
 
 class QueueOut(Out.derive(
-    QueueStats, "queue enqueued taken completed failed lost died withdrawn purged waits runs depth rate"
+    QueueStats,
+    "queue enqueued taken completed failed lost died withdrawn purged waits runs depth rate oldest concurrency held",
 )):  # fmt: skip
     """`waits` and `runs` are histograms: magnitude -> how many. Counters only grow.
 
     depth: place -> jobs there
     rate: such as "100/s"; empty without a limit
+    held: ready jobs that wait for the limits of their groups
+    oldest: since when the longest-waiting ready job waits, ms
+    concurrency: jobs at a time; null without a limit
     """
 
     machine: str
-    held: int = Field(0, description="ready jobs that wait for the limits of their groups")
-    oldest: int | None = Field(None, description="since when the longest-waiting ready job waits, ms")
     paused: PauseOut | None = None
-    concurrency: int | None = Field(None, description="jobs at a time; null without a limit")
 
 
-class GroupOut(Out.derive(GroupFigures, "name waiting running recent weight rate is_own", times="oldest")):
+class GroupOut(Out.derive(GroupFigures, "name waiting running recent weight rate is_own concurrency", times="oldest")):
     """name: empty: the jobs without a group
     waiting: ready jobs
     recent: ready jobs that were enqueued within the last minute
     oldest: since when its first job waits, 0 for none
     rate: such as "100/s"; empty without a limit
     is_own: whether the group has limits or a pause of its own
+    concurrency: jobs at a time; null without a limit
     """
 
-    concurrency: int | None = Field(None, description="jobs at a time; null without a limit")
     paused: PauseOut | None = None
 
 

@@ -56,11 +56,11 @@ statistics_group = Group("statistics", "Metrics of the last hour, day or month."
 Spans = Literal["hour", "day", "month"]
 
 
-class LineOut(Out.derive(Line, "name values")):
-    """values: one for each moment of `at`; null where nothing was measured"""
-
-    total: int | None = Field(None, description="how many in all that was measured")
-    rest: bool = Field(False, description="the sum of all that have no line of their own")
+class LineOut(Out.derive(Line, "name values total rest")):
+    """values: one for each moment of `at`; null where nothing was measured
+    total: how many in all that was measured
+    rest: the sum of all that have no line of their own
+    """
 
 
 Seconds = Annotated[int, BeforeValidator(lambda seconds: seconds * 1000)]
