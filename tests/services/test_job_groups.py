@@ -6,7 +6,7 @@ import pytest
 
 from machines.alarms import queries
 from machines.alarms.queries import detect_alarms
-from machines.engine import EngineUnavailable, WorkerInfo
+from machines.engine import Engine, EngineUnavailable, WorkerInfo
 from machines.jobs import groups
 from machines.people.errors import Forbidden
 from machines.people.permissions import EVERYTHING
@@ -22,7 +22,9 @@ def now():
 
 
 @pytest.fixture
-def yard(engine, db):
+def yard(engine, prefix, db, request):
+    if partitions := getattr(request, "param", None):
+        engine = Engine(engine.client, prefix=prefix, partitions=partitions)
     publish(engine, door())
     return engine
 
@@ -106,6 +108,7 @@ def served(yard, now):
     return yard
 
 
+@pytest.mark.parametrize("yard", [1, 4], indirect=True, ids=["one partition", "four"])
 @pytest.mark.parametrize(
     ("limit", "why"),
     [

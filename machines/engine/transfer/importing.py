@@ -220,7 +220,6 @@ def apply_rules(caller: Caller, catalog: Catalog, machine: str, rules: Any, *, p
             queues.pause(machine, queue, actor=ACTOR, reason=str(rule["paused"].get("reason") or REASON))
         for group, own in rule.get("groups", {}).items():
             _apply_group(queues, machine, queue, group, own)
-    queues._count_leased(machine)
 
 
 def _apply_group(queues: _Queues, machine: str, queue: str, group: str, own: Any) -> None:
