@@ -6,7 +6,7 @@ local chart = {}
 
 local MAX_MICROSTEPS = 1000
 local MICROSTEP, EVENT, STATE, GUARD, TIMER, CHILD = 40, 10, 8, 8, 40, 80 -- units of work
-local UNCHARGED = 4 -- guards of the first event; so few are not worth charging
+local UNCHARGED = 4 -- guards of a flat machine; so few are not worth charging
 local MAX_EVENTS = 10000 -- events processed in one step, including those that no transition takes
 local NO_PAYLOAD, EXTERNAL = {}, { type = 'external' }
 local NONE = shared_lists.NONE
@@ -115,7 +115,7 @@ end
 
 -- Finds the first enabled transition. The guard of a transition that several leaves inherit is evaluated once.
 local function find_enabled(ctx, list, evaluated)
-    if #list > UNCHARGED or ctx.events > 1 or ctx.microsteps > 0 then charge(#list * GUARD) end
+    if ctx.chart or #list > UNCHARGED then charge(#list * GUARD) end
     for i = 1, #list do
         local transition = list[i]
         local is_enabled = evaluated and evaluated[transition]
@@ -269,7 +269,7 @@ end
 -- `executables`: what has actions between exit and entry: transitions, or the initial entry of the machine.
 local function apply_plan(ctx, plan, executables)
     local precise = ctx.program.tracks_active
-    charge((#plan.leave + #plan.enter) * STATE)
+    if ctx.chart then charge((#plan.leave + #plan.enter) * STATE) end
     if precise then ctx.active = copy_set(ctx.active) end
     for _, record in ipairs(plan.records) do
         if ctx.raw[record[1]] ~= record[2] then ctx.raw[record[1]], ctx.changed_meta[record[1]] = record[2], true end
@@ -288,7 +288,7 @@ end
 
 local function microstep(ctx, transitions)
     ctx.microsteps = ctx.microsteps + 1
-    charge(MICROSTEP)
+    if ctx.chart or ctx.microsteps > 1 then charge(MICROSTEP) end
     if ctx.microsteps > MAX_MICROSTEPS then
         throw_final('more than ' .. MAX_MICROSTEPS .. ' microsteps: the machine does not come to rest')
     end
@@ -363,7 +363,7 @@ end
 
 local function process_internal(ctx, event)
     ctx.events = ctx.events + 1
-    if ctx.events > 1 then charge(EVENT + #ctx.internal / 10) end
+    if ctx.chart then charge(EVENT + #ctx.internal / 10) end
     if ctx.events > MAX_EVENTS then throw_final('more than ' .. MAX_EVENTS .. ' events in one step') end
     ctx.event, ctx.payload = event, event[2]
     return select_transitions(ctx, event[1])
