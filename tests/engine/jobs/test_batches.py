@@ -76,6 +76,22 @@ def test_ending_jobs_together_writes_what_ending_them_one_by_one_does(ready, red
     assert engine.history("errand", "a")[0].event == "done.invoke.Busy"
 
 
+@pytest.mark.parametrize("number", range(3))
+def test_a_child_that_moves_with_others_leaves_their_indexes_right(engine, number):
+    engine.publish(machine("errand", {"Busy": {"invoke": {"src": "work", "onDone": "Done"}}, "Done": {}}))
+    engine.publish(machine("outer", {"On": {"invoke": {"src": "machine:errand"}}}))
+    for id in ("a", "b"):
+        engine.create("errand", id, now=NOW)
+    engine.create("outer", "o", now=NOW)
+    engine.drive(["outer", "errand"], now=NOW)
+    jobs = engine.take("errand", "work", "w", count=3, now=NOW)
+    jobs.insert(number, jobs.pop())
+    engine.complete_many([(job, None) for job in jobs], now=NOW + 9)
+    assert engine.counts("errand") == {"Busy": 0, "Done": 3}
+    assert {one.state for one in engine.find("errand")} == {"Done"}
+    assert set(engine.client.hvals(engine.keys.partition("errand").flow)) == {"3"}
+
+
 def test_a_job_named_twice_in_one_call_ends_once(ready):
     engine, jobs = ready
     first, second = engine.complete_many([(jobs[0], 1), (jobs[0], 2)], now=NOW)

@@ -11,7 +11,8 @@ local MAX_IDS = 2000 -- ids in one command: Lua's stack holds 8000 values
 
 -- `stamp`: the time of all its steps as it is written; `short`: the caller needs no instances in the replies.
 function batches.open(root, stamp, short)
-    return { root = root, stamp = stamp, short = short, kinds = {}, rings = {}, ended = {}, queues = {}, ms = nil, bucket = 0 }
+    return { root = root, stamp = stamp, short = short, kinds = {}, chart_kinds = {}, rings = {}, ended = {}, queues = {},
+        ms = nil, bucket = 0 }
 end
 
 local function add(key, stamp, ids)
@@ -31,16 +32,19 @@ local function remove(key, ids)
     end
 end
 
--- Answers what is collected of steps by these transitions, which are of one kind; nil before the first of them.
-function batches.find_kind(batch, edges)
-    return batch.kinds[edges[2] and edges or edges[1] or edges]
+-- Answers what is collected of steps by these transitions, which are of one kind; nil before the first of them. Steps that
+-- write their indexes as those of charts do are of kinds of their own: an instance of a flat machine may be a child.
+function batches.find_kind(batch, edges, is_chart)
+    local kinds = is_chart and batch.chart_kinds or batch.kinds
+    return kinds[edges[2] and edges or edges[1] or edges]
 end
 
 -- Begins to collect steps by these transitions, of which one is written. `from`, `to`: the indexes that an instance moves
 -- between, false for none; `logged`: whether the log of steps has them.
-function batches.add_kind(batch, edges, from, to, flow_key, logged)
+function batches.add_kind(batch, edges, is_chart, from, to, flow_key, logged)
+    local kinds = is_chart and batch.chart_kinds or batch.kinds
     local kind = { edges = edges, from = from, to = to, flow_key = flow_key, logged = logged, count = 0 }
-    batch.kinds[edges[2] and edges or edges[1] or edges] = kind
+    kinds[edges[2] and edges or edges[1] or edges] = kind
 end
 
 -- Adds the step of an instance.
@@ -89,8 +93,10 @@ end
 
 -- Writes everything collected.
 function batches.close(batch)
-    for _, kind in pairs(batch.kinds) do
-        if kind.count > 0 then write_kind(kind, batch.stamp) end
+    for _, kinds in ipairs({ batch.kinds, batch.chart_kinds }) do
+        for _, kind in pairs(kinds) do
+            if kind.count > 0 then write_kind(kind, batch.stamp) end
+        end
     end
     for name, queue in pairs(batch.queues) do delete_jobs(batch, name, queue) end
     for queue, count in pairs(batch.rings) do jobs.ring_bell(batch.root, queue, count) end

@@ -79,7 +79,7 @@ local LOCALS = 'local timed, long = step, false'
 
 step_plan.writes = {
     { name = 'what an undo needs', source = 'progress.step, progress.id, progress.entered = step, id, entered' },
-    { name = 'the steps of a batch', source = 'local kind = batch and find_kind(batch, step.edges)' },
+    { name = 'the steps of a batch', source = 'local kind = batch and find_kind(batch, step.edges, ${step.chart})' },
     {
         name = 'indexes of data and facts',
         when = 'step.program.indexed',
@@ -214,8 +214,8 @@ step_plan.writes = {
     {
         name = 'pulse, or what a batch writes at its end',
         source = [[if kind then add_step(kind, id)
-            elseif batch then add_kind(batch, step.edges, ${find_origin(step)}, ${find_place(step)}, ${step.program.flow_key},
-                logged)
+            elseif batch then add_kind(batch, step.edges, ${step.chart}, ${find_origin(step)}, ${find_place(step)},
+                ${step.program.flow_key}, logged)
             else ring_pulse(${step.program.root}, clock) end]],
     },
 }
