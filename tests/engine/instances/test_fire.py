@@ -274,6 +274,24 @@ def test_without_expect_no_step_of_any_process_is_lost(engine, redis_url):
     assert engine.live("counter").flow == {"1:t1": 180}
 
 
+def test_actions_read_the_state_that_they_leave_or_enter(engine):
+    def note(name):
+        return {"set": {name: "instance.state"}}
+
+    states = {
+        "A": {"entry": note("one"), "exit": note("two"), "on": {"go": {"target": "B", "actions": note("three")}}},
+        "B": {
+            "entry": note("four"),
+            "always": {"target": "C", "guard": "instance.state == 'B'", "actions": note("five")},
+        },
+        "C": {"entry": note("six")},
+    }
+    names = ("one", "two", "three", "four", "five", "six")
+    context = fields(**{name: {"type": "string", "default": ""} for name in names})
+    started(engine, machine("m", states, context=context))
+    assert list(engine.fire("m", "x", "go").data.values()) == ["A", "A", "A", "B", "B", "C"]
+
+
 def test_fields_of_the_instance_can_be_read_by_guards(engine):
     guard = "instance.id == 'x' and instance.machine == 'm' and instance.revision == 1 and instance.state == 'A'"
     started(engine, machine("m", {"A": {"on": {"go": {"guard": guard, "target": "B"}}}, "B": {}}))

@@ -45,8 +45,9 @@ forms.because = function(node, program) return compile(node[3], program) end
 -- Whole seconds since the epoch.
 forms.now = function() return function(ctx) return (ctx.now - ctx.now % 1000) / 1000 end end
 
--- Joins the active leaves; empty before the first is entered.
+-- Joins the active leaves; empty before the first is entered. Of a flat machine it is the state whose entry actions run.
 local function join_states(ctx)
+    if not ctx.chart and ctx.state then return ctx.program.states[ctx.state].name end
     return ctx.config and table.concat(ctx.config.names, ', ') or ''
 end
 

@@ -248,6 +248,7 @@ chart.finish_region = finish_region
 local function enter_state(ctx, plan, index)
     local state = ctx.program.states[index]
     ctx.entered[index], ctx.fresh[index] = true, true
+    if not ctx.chart then ctx.state = index end
     if ctx.program.tracks_active then ctx.active[index] = true end
     if state.entry then run_block(ctx, state.entry) end
     if plan.by_default[index] and state.initial.actions then run_block(ctx, state.initial.actions) end
