@@ -120,7 +120,7 @@ class AuditEntry(BaseModel):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """``detail`` as every door shows it: of a webhook's address, of which former states wrote all, no path."""
+        """``detail`` as every door shows it: of a webhook's address, all of which was written before 0.1.0, no path."""
         facts = self.detail if isinstance(self.detail, dict) else {"said": self.detail}
         if self.action.startswith("webhook.") and isinstance(url := facts.get("url"), str):
             return describe_address(url) | facts | {"url": describe_address(url)["url"]}

@@ -38,6 +38,7 @@ def read_bytes(file: str) -> bytes:
 
 
 def read_json(file: str) -> Any:
+    """Read the JSON of a file, "-" for the standard input. Raises CommandError."""
     try:
         return json.loads(read_bytes(file))
     except ValueError as error:

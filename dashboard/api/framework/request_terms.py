@@ -74,7 +74,8 @@ class Paging(BaseModel):
         return read_number(kind, self.cursor) or 0
 
     def cut(self, kind: str, found: Sequence[Any]) -> dict[str, Any]:
-        """Return the page of ``found``, which begins with it and goes on for one row at least, if there is one."""
+        """Return the page that ``found`` begins with. ``found``: the rows after those of the pages before, at least one
+        more than the page holds where there are more. Raises BadCursor."""
         further = self.read_offset(kind) + self.limit if len(found) > self.limit else None
         return {"items": found[: self.limit], "next": make_cursor(kind, further)}
 

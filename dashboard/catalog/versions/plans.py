@@ -149,7 +149,7 @@ def plan_page(request: HttpRequest, machine: str, id: int, *, mistake: str = "",
         "machine": machine, "live": live, "versions": count_versions(engine, machine, live),
         "may_act": allows(request.user, "operate", machine), "may_publish": allows(request.user, "publish", machine),
         "too_large": live.total > services.AT_ONCE, "at_once": services.AT_ONCE, "mistake": mistake,
-        "reason": request.POST.get("reason", ""),        "now_ms": live.now,
+        "reason": request.POST.get("reason", ""), "now_ms": live.now,
     }  # fmt: skip
     return render_page(request, "signalbox/versions/plans/plan.html", context, status=status)
 
