@@ -61,7 +61,7 @@ local function kill(root, queue, job, row, now, tally, why)
     local ok, reply = pcall(completion.kill, root, job, row, now, why)
     if ok and reply[1] == replies.OK then
         tally.dead = tally.dead + 1
-        pcall(group_admissions.lose, root, job, row)
+        pcall(group_admissions.abandon, root, job, row)
     else
         redis.call('ZADD', keys.leased(root, queue), now + RETRY_MS, job) -- so that it does not block the jobs behind it
     end
@@ -82,7 +82,7 @@ local function take_back(root, queue, job, lease_end, now, tally)
     row.log = jobs.append_attempt(row, now, timed_out and 'timeout' or 'lost', why)
     if jobs.is_last_attempt(row) then return kill(root, queue, job, row, now, tally, why) end
     jobs.make_ready(root, job, row, 'leased', now, 'token', '', 'error', why.error, 'kind', why.kind, 'log', row.log)
-    pcall(group_admissions.lose, root, job, row)
+    pcall(group_admissions.abandon, root, job, row)
     tally.taken_back = tally.taken_back + 1
 end
 

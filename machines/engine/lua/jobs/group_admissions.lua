@@ -140,7 +140,7 @@ end
 
 -- Has the places freed of a job that its worker no longer holds: at once where this partition is the home, which the next tick
 -- then offers as one of the job 0, and by the next tick where another is. `row`: queue, group and token.
-function group_admissions.lose(root, job, row)
+function group_admissions.abandon(root, job, row)
     local homes = group_admissions.find_homes(root, row.queue, row.group or '', {})
     for i = 1, #homes, 2 do
         local home, group, named, token = homes[i], homes[i + 1], job, row.token or ''

@@ -293,7 +293,7 @@ end
 -- Notes for the worker of a leased job that it was withdrawn, and has its places in limits freed.
 function jobs.note_withdrawn(root, job, row)
     redis.pcall('SET', keys.withdrawn(root, job), 1, 'NX', 'PX', WITHDRAWN_MS)
-    pcall(group_admissions.lose, root, job, row)
+    pcall(group_admissions.abandon, root, job, row)
 end
 
 -- Deletes a job from any place. `why`: the counter to increment, 'withdrawn' or 'purged', which the worker of a leased job

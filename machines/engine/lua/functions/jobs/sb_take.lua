@@ -3,9 +3,10 @@
 -- sb_take: leases up to `count` ready jobs of a queue to a worker: pop, lease, token and attempt in one call.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = that of each job) · 5 now (ms, or '') · 6 nonce
---          without spaces, mixed into the tokens · 7 'hears' from a caller that hears the channel <root>:bells and does not
---          wait on the list <root>:q:<queue>:bell · 8 'brief' for plain jobs of an instance as a text in place of the list,
---          from a caller that has jobs admitted: without it, each partition has a share of the limits
+--          that no other call uses, without spaces, mixed into the tokens · 7 'hears' from a caller that hears the channel
+--          <root>:bells and does not wait on the list <root>:q:<queue>:bell · 8 'brief' for plain jobs of an instance as a
+--          text in place of the list, from a caller that has jobs admitted: without it, each partition has a share of the
+--          limits
 -- Returns: {OK, hint, now, job, {field, value, ... of the job as they were before}, token (it begins with the attempt), ms
 --          the lease ends, definition of its instance, that instance's data (JSON), job, ...}; the last two are '' for a job
 --          without an instance. The text of a plain job: when it was created, its src, invoke and instance, between spaces.
