@@ -46,9 +46,11 @@ class Subscriber:
             node.close()
 
     def _listen(self, seconds: float) -> None:
-        """Listen to each server in turn."""
+        """Listen to each server in turn; behind one that had a message, without waiting for the others."""
         for node, _ in self._nodes:
-            self._heard.extend(node.read(seconds))
+            found = node.read(seconds)
+            self._heard.extend(found)
+            seconds = 0.0 if found else seconds
             node.probe()
 
 
