@@ -16,6 +16,8 @@ local NO_PAYLOAD = {}
 
 local compiled_count, epoch = 0, 0
 local concat = table.concat
+local find_program, add_job = programs.find, history_entries.add_job
+local start_budget = work_budget.start
 
 -- The names of the fields at the odd places of what HGETALL answers.
 local function read_names(flat)
@@ -104,13 +106,15 @@ end
 -- Finds the compiled step of an event: answers it, the program and the positions of the fields; nil where the interpreter has
 -- to look. `is_sent`: by a caller, who may send any name.
 local function find_step(root, flat, event, is_sent)
-    local program = programs.find(root, flat[7] == '_def' and flat[8] or find_definition(flat))
+    local program = find_program(root, flat[7] == '_def' and flat[8] or find_definition(flat))
     if not program then return nil end
     if is_sent and not program.known[event] then
         if reserved_events.is_reserved(event) then return nil end -- these come from the engine alone
         event = step_source.UNKNOWN
     end
-    local shape = find_shape(program, flat)
+    local shapes = program.shapes
+    local shape = shapes and shapes.epoch == epoch and shapes.last
+    if not shape or not shape.fits(flat) then shape = find_shape(program, flat) end
     local positions = shape and shape.positions
     local state = positions and flat[positions._state or 0]
     if not state then return nil end
@@ -154,9 +158,10 @@ end
 
 -- Takes a step that ends a job.
 local function end_job(step, flat, id, key, payload, job, row, ending)
-    local kept = history_entries.add_job(payloads.encode_for_history(payload), row, ending.now, job)
-    return step(flat, id, key, payload, kept, '', '', ending.now, ending.clock or pulse.read_clock(), ending.traced,
-        ending.short, job, ending.batch)
+    local now = ending.now
+    local kept = add_job(next(payload) and payloads.encode_for_history(payload) or '0', row, now, job)
+    return step(flat, id, key, payload, kept, '', '', now, ending.clock or pulse.read_clock(), ending.traced, ending.short,
+        job, ending.batch)
 end
 
 -- The same for the end of a job that the instance waits for: `event` is done.invoke.<id> or error.invoke.<id>, `ending` as
@@ -165,7 +170,7 @@ end
 function compiled_steps.complete(root, id, key, flat, event, payload, job, row, ending)
     local step, program = find_step(root, flat, event, false)
     if not step or not program.flat and string.sub(event, 1, 5) ~= 'done.' then return nil end
-    work_budget.start()
+    start_budget()
     return finish(try(end_job, step, flat, id, key, payload, job, row, ending))
 end
 

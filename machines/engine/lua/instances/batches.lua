@@ -73,7 +73,8 @@ function batches.add_ended_job(batch, job, row, ms)
         batch.queues[row.queue] = queue
     end
     if ms ~= batch.ms then batch.ms, batch.bucket = ms, queue_counters.find_bucket(ms) end
-    queue.runs[batch.bucket] = (queue.runs[batch.bucket] or 0) + 1
+    local bucket, runs = batch.bucket, queue.runs
+    runs[bucket] = (runs[bucket] or 0) + 1
     batch.ended[job] = true
     if row.group then jobs.leave_group(batch.root, job, row, 'leased') end
     if row.unique then return jobs.delete(batch.root, job, row) end

@@ -49,7 +49,7 @@ end
 -- The entry of a step, for the plan of its writes: '0' is no payload; `changes`: the changed data, packed.
 history_entries.SOURCE = '${given.entry_begin} .. revision .. "\\t" .. number(now - created) .. ${given.entry_rest}'
     .. ' .. (actor == "" and "" or "\\t@" .. quote(actor)) .. (reason == "" and "" or "\\t?" .. quote(reason))'
-    .. ' .. (kept == "0" and "" or "\\t" .. kept) .. changes'
+    .. ' .. (kept == "0" and "" or "\\t") .. (kept == "0" and "" or kept) .. changes'
 
 -- Describes how a job went, behind how long it waited. The row keeps that: it may stand for a job that was taken in the same
 -- call, and ends in the same call.
@@ -67,6 +67,12 @@ end
 -- until it was last taken, and since; attempt and worker. Nothing of one that no worker holds. `job`: its id, where it is
 -- written as the actor, too.
 function history_entries.add_job(kept, row, now, job)
+    local run = row.run
+    if job and run and run.now == now and row.created then
+        local waited = run.first - row.created
+        return '@"job ' .. job .. (kept == '0' and '"\t0=[' or '"\t' .. kept .. '\t0=[') .. write(waited > 0 and waited or 0)
+            .. run.text
+    end
     if row.place ~= 'leased' or not (row.created and row.taken and row.attempt and row.worker) then
         return job and '@"job ' .. job .. (kept == '0' and '"' or '"\t' .. kept) or kept
     end

@@ -3,6 +3,9 @@
 -- Ends a job and sends the event of its end to the instance, as one step.
 local completion = {}
 
+local call = redis.call
+local find_instance, complete = keys.instance, compiled_steps.complete
+
 local FACTS = { type = 'external' }
 local DONE = { replies.OK } -- never written
 
@@ -64,10 +67,11 @@ end
 -- of the instance; `traced`, with the states before. Answers a reply as `send_result`; where the interpreter took the step,
 -- also the instance as it then is and the jobs it then waits for.
 function completion.end_invoke(root, job, row, name, payload, ending)
-    if (row.invoke or '') == '' then return DONE end
-    local key, event = keys.instance(root, row.instance), name .. row.invoke
-    local flat = redis.call('HGETALL', key)
-    local reply = compiled_steps.complete(root, row.instance, key, flat, event, payload, job, row, ending)
+    local id, invoke = row.instance, row.invoke
+    if not invoke or invoke == '' then return DONE end
+    local key, event = find_instance(root, id), name .. invoke
+    local flat = call('HGETALL', key)
+    local reply = complete(root, id, key, flat, event, payload, job, row, ending)
     if reply then return reply end
     local ctx = open_instance(root, row, job, key, flat, ending.now, ending.batch)
     if not ctx then return DONE end

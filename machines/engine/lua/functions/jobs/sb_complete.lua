@@ -17,7 +17,9 @@
 local MAX_JOBS, LOOK, SLICES = 1000, 16, 2 -- jobs between two looks at the clock; time of a call
 local FIELDS = { 'queue', 'token' }
 local NO_RESULT = {} -- never written
-local pcall_redis, match, byte = redis.pcall, string.match, string.byte
+local OK = replies.OK
+local pcall, pcall_redis, match, byte = pcall, redis.pcall, string.match, string.byte
+local find_job, end_invoke, add_ended_job = keys.job, completion.end_invoke, batches.add_ended_job
 
 -- The job that is completed, overwritten for each: a new table for each costs more. One for plain jobs, of which those of
 -- one token differ in little.
@@ -26,19 +28,22 @@ local held, held_plain = { place = 'leased' }, { place = 'leased' }
 -- Reads what a completion needs of a job that the token holds; nil and why when it does not. A token begins with the attempt.
 -- Plain jobs of one token were taken at once, from one queue by one worker: these are read with the first of them.
 local function read_held(root, job, token, call)
-    if call.batch and call.batch.ended[job] then return nil, 'gone' end
-    local key = keys.job(root, job)
-    local found = token == call.token and pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created')
-    local is_known = found and found[1] == call.packed
-    if not is_known then
-        found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created', 'queue', 'taken', 'worker',
-            'unique', 'group', 'batch', 'started')
-        if jobs.get_token(found[1]) ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
+    if call.ended and call.ended[job] then return nil, 'gone' end
+    local key = find_job(root, job)
+    if token == call.token then
+        local found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created')
+        if found[1] == call.packed then
+            local row = held_plain
+            row.key, row.instance, row.invoke, row.created = key, found[2], found[3] or nil, found[4]
+            return row
+        end
     end
-    local is_plain = is_known or byte(token, -1) == jobs.PLAIN
+    local found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created', 'queue', 'taken', 'worker',
+        'unique', 'group', 'batch', 'started')
+    if jobs.get_token(found[1]) ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
+    local is_plain = byte(token, -1) == jobs.PLAIN
     local row = is_plain and held_plain or held
     row.key, row.instance, row.invoke, row.created = key, found[2], found[3] or nil, found[4]
-    if is_known then return row end
     row.token, row.attempt, row.queue, row.taken, row.worker = found[1], match(token, '^%d+'), found[5], found[6], found[7]
     row.unique, row.group, row.batch, row.started = found[8] or nil, found[9] or nil, found[10] or nil, found[11]
     row.run = nil
@@ -62,13 +67,13 @@ local function complete_job(root, job, token, text, call)
         if why then return { replies.BAD_PAYLOAD, why, '' } end
         payload = { result = result }
     end
-    local reply = completion.end_invoke(root, job, row, 'done.invoke.', payload, call)
-    if reply[1] ~= replies.OK then return reply end
+    local reply = end_invoke(root, job, row, 'done.invoke.', payload, call)
+    if reply[1] ~= OK then return reply end
     if row.taken ~= call.taken then -- mostly that of the job before: they were taken together
         call.taken, call.ms = row.taken, call.now - (row.taken or call.now)
     end
     if call.batch then
-        batches.add_ended_job(call.batch, job, row, call.ms)
+        add_ended_job(call.batch, job, row, call.ms)
     else
         delete_job(root, job, row, call.ms)
     end
@@ -87,11 +92,9 @@ local function read_traces(text)
     return found
 end
 
--- An error has changed nothing and concerns only this job.
-local function try_complete(root, job, token, text, call)
-    local ok, reply = pcall(complete_job, root, job, token, text, call)
-    if ok then return reply end
-    return { replies.FAULT, type(reply) == 'table' and reply.err or values.describe_error(reply) }
+-- Makes the reply for a job whose completion threw an error, which has changed nothing and concerns only this job.
+local function make_fault(caught)
+    return { replies.FAULT, type(caught) == 'table' and caught.err or values.describe_error(caught) }
 end
 
 return function(KEYS, ARGV)
@@ -102,8 +105,8 @@ return function(KEYS, ARGV)
     local now, clock = arguments.need_now(ARGV[1])
     local short = ARGV[2] == 'short' or ARGV[2] == 'slice'
     local batch = count > 1 and batches.open(root, json.number(now), short) or nil
-    local call = { now = now, clock = clock, batch = batch, short = short, token = nil, packed = nil, taken = nil, ms = 0,
-        done = {} }
+    local call = { now = now, clock = clock, batch = batch, short = short, ended = batch and batch.ended, token = nil,
+        packed = nil, taken = nil, ms = 0, done = {} }
     local reply, ended, traced = { replies.OK }, false, read_traces(ARGV[2])
     local is_over = (traced or ARGV[2] == 'slice') and time_limit.start(SLICES)
     for i = 1, count do
@@ -112,9 +115,13 @@ return function(KEYS, ARGV)
             traces.begin(traced[i])
             call.traced = traces.current
         end
-        local one = try_complete(root, ARGV[at], ARGV[at + 1], ARGV[at + 2], call)
-        local ok = one[1] == replies.OK
-        reply[i + 1], ended = ok and short and not one[5] and (one[2] or '') or one, ended or ok
+        local is_done, one = pcall(complete_job, root, ARGV[at], ARGV[at + 1], ARGV[at + 2], call)
+        if not is_done then one = make_fault(one) end
+        if one[1] == OK then
+            ended = true
+            if short and not one[5] then one = one[2] or '' end
+        end
+        reply[i + 1] = one
         if is_over and i % LOOK == 0 and is_over() then break end
     end
     if batch then batches.close(batch) end
