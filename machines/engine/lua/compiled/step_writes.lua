@@ -1,4 +1,4 @@
--- needs: data_indexes, history_entries, json, lua_source, step_jobs, step_plan, step_source, timers
+-- needs: batches, data_indexes, history_entries, json, lua_source, step_jobs, step_plan, step_source, timers
 -- Writes the source of a compiled step from its last action to its answer: what changes, the answer, and the writes of
 -- `step_plan` as the plan prints them. `step`: what is known of the step since it is compiled. It has the fields of an
 -- interpreted step's context that the plan reads, and
@@ -279,7 +279,7 @@ end
 
 -- Keeps what the plan reads of a step for the run.
 local function keep_facts(writer, step)
-    local kept = { program = writer.program }
+    local kept = { program = writer.program, kind = batches.find_kind(step.edges) }
     for _, name in ipairs(FACTS) do kept[name] = step[name] end
     writer.steps[#writer.steps + 1] = kept
     line(writer, format('local step = steps[%d]', #writer.steps))

@@ -32,11 +32,11 @@ local function remove(key, ids)
     end
 end
 
--- Answers what is collected of steps by these transitions, which are of one kind; nil before the first of them. Steps that
--- write their indexes as those of charts do are of kinds of their own: an instance of a flat machine may be a child.
-function batches.find_kind(batch, edges, is_chart)
-    local kinds = is_chart and batch.chart_kinds or batch.kinds
-    return kinds[edges[2] and edges or edges[1] or edges]
+-- Answers by what a batch finds what is collected of steps by these transitions, which are of one kind: nothing before the
+-- first of them. Steps that write their indexes as those of charts do are of kinds of their own, `chart_kinds`: an instance of
+-- a flat machine may be a child. A kind is a list of instances with their `count`.
+function batches.find_kind(edges)
+    return edges[2] and edges or edges[1] or edges
 end
 
 -- Begins to collect steps by these transitions, of which one is written. `from`, `to`: the indexes that an instance moves
@@ -44,13 +44,7 @@ end
 function batches.add_kind(batch, edges, is_chart, from, to, flow_key, logged)
     local kinds = is_chart and batch.chart_kinds or batch.kinds
     local kind = { edges = edges, from = from, to = to, flow_key = flow_key, logged = logged, count = 0 }
-    kinds[edges[2] and edges or edges[1] or edges] = kind
-end
-
--- Adds the step of an instance.
-function batches.add_step(kind, id)
-    local count = kind.count + 1
-    kind[count], kind.count = id, count
+    kinds[batches.find_kind(edges)] = kind
 end
 
 local function write_kind(kind, stamp)

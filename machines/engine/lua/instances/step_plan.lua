@@ -7,7 +7,8 @@
 --   when    a Lua expression, without which it is left out
 --   each    a Lua expression for a list: the write is repeated for each `item`, number `index`
 --   source  the commands, in Lua
---   before, after   what stands once around the items of `each`
+--   before  what stands once before the items of `each`
+--   unless  a local without which it is done: the end of a batch does it for steps of a kind that has begun
 --   undo    what takes the write back when a later one fails. It is called once `source` was run, or once `before` was.
 -- `${...}`, `when` and `each` read `step`: the context of an interpreted step, or what is known of a compiled one. For compiled
 -- steps they are evaluated when the step is compiled, and `${...}` becomes a literal. The rest is the same for both, and reads
@@ -21,7 +22,7 @@ local concat, find, format, gsub, sub = table.concat, string.find, string.format
 -- The progress of the current step, for an undo. One is enough: the server runs one call at a time. `stage`: the number of the
 -- latest write of the plan that has begun, or `WRITTEN`: from then on nothing is undone.
 local WRITTEN = -1
-local progress = { step = nil, id = nil, entered = nil, stage = 0, moves = false, placed = 0, scores = {}, counted = 0,
+local progress = { step = nil, id = nil, entered = nil, stage = 0, kind = nil, placed = 0, scores = {}, counted = 0,
     timers_log = nil, messages_log = nil }
 
 -- Answers the index key of a state.
@@ -79,7 +80,11 @@ local LOCALS = 'local timed, long = step, false'
 
 step_plan.writes = {
     { name = 'what an undo needs', source = 'progress.step, progress.id, progress.entered = step, id, entered' },
-    { name = 'the steps of a batch', source = 'local kind = batch and find_kind(batch, step.edges, ${step.chart})' },
+    {
+        name = 'the steps of a batch',
+        source = [[local kind = batch and batch[${step.chart and "chart_kinds" or "kinds"}][step.kind or find_kind(step.edges)]
+            progress.kind = kind]],
+    },
     {
         name = 'indexes of data and facts',
         when = 'step.program.indexed',
@@ -91,21 +96,21 @@ step_plan.writes = {
     {
         name = 'index of the state entered',
         when = 'step.moved and not step.chart',
-        source = [[local to = ${find_index(step, step.state)}
-            progress.moves = not kind
-            if progress.moves then call("ZADD", to, stamp, id) end]],
+        unless = 'kind',
+        source = 'call("ZADD", ${find_index(step, step.state)}, stamp, id)',
         undo = function(step, id)
             local key = find_index(step, step.state)
-            if not progress.moves then return end
+            if progress.kind then return end
             if step.state == step.origin then call('ZADD', key, progress.entered, id) else call('ZREM', key, id) end
         end,
     },
     {
         name = 'index of the state left',
         when = 'step.moved and not step.chart and step.origin and step.origin ~= step.state',
-        source = 'if progress.moves then call("ZREM", ${find_index(step, step.origin)}, id) end',
+        unless = 'kind',
+        source = 'call("ZREM", ${find_index(step, step.origin)}, id)',
         undo = function(step, id)
-            if progress.moves then call('ZADD', find_index(step, step.origin), progress.entered, id) end
+            if not progress.kind then call('ZADD', find_index(step, step.origin), progress.entered, id) end
         end,
     },
     {
@@ -132,12 +137,13 @@ step_plan.writes = {
     },
     {
         name = 'flow',
-        before = 'progress.counted = 0 if not kind then',
+        unless = 'kind',
+        before = 'progress.counted = 0',
         each = 'step.edges',
         source = 'call("HINCRBY", ${step.program.flow_key}, ${item.flow}, 1) progress.counted = ${index}',
-        after = 'end',
         undo = function(step)
             local key = step.program.flow_key
+            if progress.kind then return end
             for i = 1, progress.counted do
                 local flow = step.edges[i].flow
                 if call('HINCRBY', key, flow, -1) == 0 then call('HDEL', key, flow) end
@@ -213,7 +219,9 @@ step_plan.writes = {
     },
     {
         name = 'pulse, or what a batch writes at its end',
-        source = [[if kind then add_step(kind, id)
+        source = [[if kind then
+                local count = kind.count + 1
+                kind[count], kind.count = id, count
             elseif batch then add_kind(batch, step.edges, ${step.chart}, ${find_origin(step)}, ${find_place(step)},
                 ${step.program.flow_key}, logged)
             else ring_pulse(${step.program.root}, clock) end]],
@@ -226,7 +234,7 @@ step_plan.names = {
     { 'list_left', list_left }, { 'quote_place', quote_place }, { 'log_effects', step_plan.log_effects },
     { 'HISTORY_SLACK', HISTORY_SLACK }, { 'quote', json.quote }, { 'find_origin', find_origin },
     { 'find_place', find_place }, { 'find_kind', batches.find_kind }, { 'add_kind', batches.add_kind },
-    { 'add_step', batches.add_step }, { 'begin_indexes', data_indexes.begin },
+    { 'begin_indexes', data_indexes.begin },
     { 'write_timers', chart_writes.write_timers }, { 'post_messages', chart_writes.post_messages },
     { 'remove_place', chart_writes.remove_from_index }, { 'begin_jobs', step_jobs.begin }, { 'start_jobs', step_jobs.start },
     { 'request_jobs', step_jobs.request }, { 'ring_jobs', step_jobs.ring }, { 'withdraw_jobs', step_jobs.withdraw },
@@ -282,13 +290,14 @@ local function add_write(lines, number, write, add_items)
         if find(lines[#lines] or '', '^progress%.stage = %d+$') then lines[#lines] = nil end -- nothing is between the two
         lines[#lines + 1] = 'progress.stage = ' .. number
     end
+    if write.unless then lines[#lines + 1] = 'if not ' .. write.unless .. ' then' end
     if write.before then
         if write.undo then mark() end
         lines[#lines + 1] = write.before
     end
     add_items()
-    if write.after then lines[#lines + 1] = write.after end
     if write.undo and not write.before then mark() end
+    if write.unless then lines[#lines + 1] = 'end' end
 end
 
 -- Prints the writes of a step of which `step` is known. `given`: source of the parts that differ. Answers a list of lines.
