@@ -7,7 +7,9 @@ local call, pcall_redis, unpack, concat, format = redis.call, redis.pcall, unpac
 local MAX_FIELDS = 4000 -- fields in one command: Lua's stack holds 8000 values
 local MAX_WRITTEN = 40 -- fields of a written reader: a function of Lua has at most 250 registers
 
--- The program of the instance whose data was read last: most likely the next one's, too.
+local find_instance = keys.instance
+
+-- The program of the instance whose data was read last, which has the reader: most likely the next one's, too.
 local last_program
 
 -- Makes the hash of what HGETALL answered; nil when there is none.
@@ -116,23 +118,23 @@ local function make_reader(program)
         .. concat(values, ' .. ') .. ' .. "}" end', { { 'call', pcall_redis }, { 'fields', program.ordered } })
 end
 
-local function read_data(key, program)
-    program.read_data = program.read_data or make_reader(program)
-    return program.read_data(key)
-end
-
 -- Answers the definition that an instance names and its data as JSON; two empty texts when it cannot be read. Never throws.
 function instances.encode_data(root, id)
-    local key = keys.instance(root, id)
-    local compiled = last_program and last_program.root == root and last_program or nil
+    local key, compiled = find_instance(root, id), last_program
     local row, text
-    if compiled then row, text = read_data(key, compiled) else row = read_fields(key, ONLY_DEF) end
+    if compiled and compiled.root == root then
+        row, text = compiled.read_data(key)
+        if text and row[1] == compiled.def then return row[1], text end
+    else
+        compiled, row = nil, read_fields(key, ONLY_DEF)
+    end
     if not row or not row[1] then return '', '' end
     if not compiled or compiled.def ~= row[1] then
         local ok, found = pcall(programs.load, root, row[1])
         if not ok or not found then return '', '' end
+        found.read_data = found.read_data or make_reader(found)
         compiled, last_program = found, found
-        row, text = read_data(key, found)
+        row, text = found.read_data(key)
         if not row then return '', '' end
     end
     if text then return compiled.def, text end

@@ -20,6 +20,7 @@ local MAX_COUNT, WAKE = 1000, 100
 local LOOK, SLICES = 16, 2 -- jobs between two looks at the clock; time of a call
 local LEASE = jobs.DEFAULT.lease
 local call, pcall_redis = redis.call, redis.pcall
+local find_job, encode_data = keys.job, instances.encode_data
 
 -- Checked before a job is popped: an error after that would lose it.
 local function check_arguments(queue, worker, count, lease, nonce)
@@ -40,11 +41,6 @@ local function find_plain(flat)
     if flat[9] == 'instance' and flat[11] == 'invoke' and not flat[13] then return flat[8], flat[10] end
     if flat[9] == 'input' and not flat[11] then return flat[8] end
     return nil
-end
-
--- Leases such a job.
-local function lease_plain(key, taking)
-    call('HSET', key, 'place', 'leased', 'token', taking.packed)
 end
 
 -- Leases any other job. The first attempt starts at `taken`; later ones store that in `started`.
@@ -95,17 +91,17 @@ end
 
 -- Jobs of one call mostly became ready and end their leases together: what is worked out from a time is kept for the next.
 local function lease_popped(root, queue, popped, taking)
-    local now, plain_end = taking.now, taking.now + (taking.lease or LEASE)
+    local now, plain_end, is_over, packed = taking.now, taking.now + (taking.lease or LEASE), taking.is_over, taking.packed
     local plain_score = json.number(plain_end)
     local reply, leased, waits, at, held, first = { replies.OK, '', now }, {}, {}, 3, 0, math.huge
     local last_ready, bucket, has_group
     for i = 1, #popped, 2 do
-        if taking.is_over and i > 1 and i % (2 * LOOK) == 1 and taking.is_over() then
+        if is_over and i > 1 and i % (2 * LOOK) == 1 and is_over() then
             put_back(root, queue, popped, i)
             break
         end
         local job = popped[i]
-        local key = keys.job(root, job)
+        local key = find_job(root, job)
         local flat = pcall_redis('HGETALL', key)
         local ready, instance = find_plain(flat)
         local row = not ready and jobs.parse_row(flat)
@@ -113,21 +109,22 @@ local function lease_popped(root, queue, popped, taking)
         if ready or row then
             local token, lease_end, score = taking.plain, plain_end, plain_score
             if ready then
-                lease_plain(key, taking)
+                call('HSET', key, 'place', 'leased', 'token', packed)
             else
                 token, lease_end = lease_job(key, row, taking)
                 ready, instance, score = row.due or row.created, row.instance, lease_end
             end
             if ready ~= last_ready then last_ready, bucket = ready, queue_counters.find_bucket(now - ready) end
             waits[bucket] = (waits[bucket] or 0) + 1
-            has_group = has_group or row and row.group
             leased[held + 1], leased[held + 2] = score, job
             held = held + 2
             if lease_end < first then first = lease_end end
-            if row and row.home then note_home(root, queue, row, flat) end
             local def, data = '', ''
-            if instance then def, data = instances.encode_data(root, instance) end
-            if taking.brief and instance and not row then
+            if instance then def, data = encode_data(root, instance) end
+            if row then
+                has_group = has_group or row.group
+                if row.home then note_home(root, queue, row, flat) end
+            elseif instance and taking.brief then
                 flat = ready .. ' ' .. flat[4] .. ' ' .. flat[12] .. ' ' .. instance
             end
             reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = job, flat, token, lease_end
