@@ -15,7 +15,7 @@ local DUE, EVENT, STATE = 2, 3, 4 -- of a timer
 local NO_PAYLOAD = {}
 
 local compiled_count, epoch = 0, 0
-local concat = table.concat
+local concat, next = table.concat, next
 local find_program, add_job = programs.find, history_entries.add_job
 local start_budget = work_budget.start
 

@@ -15,6 +15,7 @@ local BOOKKEEPING = { _version = true, _state = true, _entered = true, _def = tr
 local FACTS = { 'chart', 'moved', 'has_ended', 'origin', 'state', 'config', 'config_before', 'fresh', 'exited', 'edges',
     'started', 'effects', 'timed' }
 local MIN_SHARE = 100 -- bytes that a field may have
+local MAX_REVISIONS = 1000 -- whose next one is kept
 local WHOLE_TEXTS = { _entered = true, _created = true }
 
 -- Help at run time
@@ -35,8 +36,17 @@ local function change_arrivals(step, id, before)
     return ctx.raw._came
 end
 
+-- Revisions by the text of the one before. Those of most instances are few: what is written once is not read as a number again.
+local following, following_count = {}, 0
+
+local function follow(revision)
+    local text = json.number(revision + 1)
+    if following_count < MAX_REVISIONS then following[revision], following_count = text, following_count + 1 end
+    return text
+end
+
 local NAMES = {
-    { 'leave_jobs', leave_jobs }, { 'change_index', data_indexes.change },
+    { 'following', following }, { 'follow', follow }, { 'leave_jobs', leave_jobs }, { 'change_index', data_indexes.change },
     { 'change_actor', data_indexes.change_actor }, { 'change_arrivals', change_arrivals }, { 'encode_timers', timers.encode },
 }
 local HEADER = 'return function(f, id, key, payload, kept, actor, reason, now, clock, before, short, ending, batch, timed)\n'
@@ -298,7 +308,8 @@ function step_writes.write_end(writer, step)
     if step.chart and step.moved and program.arrivals and not has_fresh_leaf(step) then give_up(writer) end
     local facts = keep_facts(writer, step)
     write_waiting(writer, step)
-    line(writer, format('local revision, stamp = number(f[%d] + 1), batch and batch.stamp or number(now)', positions._version))
+    line(writer, format('local revision = following[f[%d]] or follow(f[%d])', positions._version, positions._version))
+    line(writer, 'local stamp = batch and batch.stamp or number(now)')
     line(writer, format('local created, entered, long = f[%d], f[%d]', positions._created, positions._entered))
     write_changes(writer, step.changes)
     if step.timed then line(writer, 'local armed = encode_timers(timed)') end

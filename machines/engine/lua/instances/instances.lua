@@ -105,16 +105,17 @@ local ONLY_DEF = { '_def' }
 -- Makes the function that reads the definition and the data of an instance: nil when it cannot be read. Where no field is
 -- missing, it also answers the data as JSON: what is written out for the fields takes half as long.
 local function make_reader(program)
-    local names, values, count = { '"_def"' }, {}, #program.ordered
+    local names, values, tests, count = { '"_def"' }, {}, {}, #program.ordered
     if count == 0 or count > MAX_WRITTEN then return function(key) return read_fields(key, program.columns) end end
     for i, field in ipairs(program.ordered) do
         local value = 'row[' .. i + 1 .. ']'
+        tests[i] = value
         names[i + 1] = lua_source.quote(field.name)
         values[i] = lua_source.quote(i == 1 and field.opening or field.quoted) .. ' .. '
             .. (field.plain and value or format('fields[%d].as_json(%s)', i, value))
     end
     return lua_source.load('return function(key) local row = call("HMGET", key, ' .. concat(names, ', ')
-        .. ') if row.err then return nil end for i = 2, ' .. count + 1 .. ' do if not row[i] then return row end end return row, '
+        .. ') if row.err then return nil end if not (' .. concat(tests, ' and ') .. ') then return row end return row, '
         .. concat(values, ' .. ') .. ' .. "}" end', { { 'call', pcall_redis }, { 'fields', program.ordered } })
 end
 

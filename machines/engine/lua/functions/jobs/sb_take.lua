@@ -114,8 +114,11 @@ local function lease_popped(root, queue, popped, taking)
                 token, lease_end = lease_job(key, row, taking)
                 ready, instance, score = row.due or row.created, row.instance, lease_end
             end
-            if ready ~= last_ready then last_ready, bucket = ready, queue_counters.find_bucket(now - ready) end
-            waits[bucket] = (waits[bucket] or 0) + 1
+            if ready ~= last_ready then
+                last_ready, bucket = ready, queue_counters.find_bucket(now - ready)
+                waits[bucket] = waits[bucket] or 0
+            end
+            waits[bucket] = waits[bucket] + 1
             leased[held + 1], leased[held + 2] = score, job
             held = held + 2
             if lease_end < first then first = lease_end end
