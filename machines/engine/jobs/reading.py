@@ -142,16 +142,15 @@ def read_taken_jobs(
     machine: str, root: str, queue: str, worker: str, reply: Sequence[Any], types_of: Callable[[str], FieldTypes]
 ) -> list[Job]:
     """Build the jobs that ``sb_take`` returned. ``types_of`` returns the field types of a definition."""
-    now, types, found = int(reply[2]), dict[str, FieldTypes](), []
-    home = ((("", str(reply[-1])),)) if len(reply) % 6 == 4 else ()  # of the queue, which admits them all
-    words = iter(reply[3:-1] if home else reply[3:])
-    for id, flat, token, until, definition, text in zip(words, words, words, words, words, words, strict=True):
-        if definition and definition not in types:
-            types[definition] = types_of(definition)
-        job: Any = JobBeingBuilt()
-        job.id, job.machine, job.root, job.token = id, machine, root, token
-        if isinstance(flat, str):  # of a plain job
-            created, src, invoke, instance = flat.split(" ", 3)
+    now, types, found = int(reply[2]), dict[str, FieldTypes](), list[Job]()
+    if len(reply) == _NONE_TAKEN:
+        return found
+    home = (("", str(reply[3])),) if reply[3] else ()  # of the queue, which admits them all
+    words = iter(reply[6:])
+    for word in words:
+        if isinstance(word, str):  # of a plain job
+            id, created, src, invoke, definition, instance = word.split(" ", 5)
+            token, until, text = reply[4], reply[5], next(words)
             row: dict[str, Any] = {
                 "queue": queue,
                 "src": src,
@@ -160,8 +159,13 @@ def read_taken_jobs(
                 "invoke": invoke,
             }
         else:
+            id, flat, token, until, definition, text = word
             pairs = iter(flat)
             row = dict(zip(pairs, pairs, strict=True))
+        if definition and definition not in types:
+            types[definition] = types_of(definition)
+        job: Any = JobBeingBuilt()
+        job.id, job.machine, job.root, job.token = id, machine, root, token
         job.queue, job.src, job.instance = row["queue"], row["src"], row.get("instance", "")
         job.attempt = 1 if token[:2] == "1-" else int(token.partition("-")[0])
         job.timeout = int(row["timeout"]) if "timeout" in row else 0
@@ -191,6 +195,7 @@ def _find_instance(row: Row, instance: Row) -> str:
     return "finished" if "_done" in instance else "present"
 
 
+_NONE_TAKEN = 3  # words of such a reply
 _LEASE = ""  # a key that no hash has: the lease of a job that was just taken
 
 

@@ -4,12 +4,13 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = that of each job) · 5 now (ms, or '') · 6 nonce
 --          that no other call uses, without spaces, mixed into the tokens · 7 'hears' from a caller that hears the channel
---          <root>:bells and does not wait on the list <root>:q:<queue>:bell · 8 'brief' for plain jobs of an instance as a
---          text in place of the list, from a caller that has jobs admitted: without it, each partition has a share of the
---          limits
+--          <root>:bells and does not wait on the list <root>:q:<queue>:bell · 8 'brief' for a short reply, from a caller that
+--          has jobs admitted: without it, each partition has a share of the limits
 -- Returns: {OK, hint, now, job, {field, value, ... of the job as they were before}, token (it begins with the attempt), ms
 --          the lease ends, definition of its instance, that instance's data (JSON), job, ...}; the last two are '' for a job
---          without an instance. The text of a plain job: when it was created, its src, invoke and instance, between spaces.
+--          without an instance · {OK, hint, now, '' or the word of the queue, token, ms the lease ends, job, ...} with 'brief':
+--          a plain job of an instance is a text and the data, any other a list of the six. The text: job, when it was created,
+--          its src, invoke, definition and instance, between spaces.
 --          A field `home`, '3' or '3 more', says that the partition of this number has to admit the job before it runs
 --          (sb_admit), and whether jobs of its group are held here; one more word at the end says it of the queue. The hint
 --          says why there are fewer than `count`: '' there are no more, 'more' some ms were over (with 'hears'), 'paused',
@@ -94,6 +95,8 @@ local function lease_popped(root, queue, popped, taking)
     local now, plain_end, is_over, packed = taking.now, taking.now + (taking.lease or LEASE), taking.is_over, taking.packed
     local plain_score = json.number(plain_end)
     local reply, leased, waits, at, held, first = { replies.OK, '', now }, {}, {}, 3, 0, math.huge
+    local is_brief = taking.brief
+    if is_brief then reply[4], reply[5], reply[6], at = '', taking.plain, plain_end, 6 end
     local last_ready, bucket, has_group
     for i = 1, #popped, 2 do
         if is_over and i > 1 and i % (2 * LOOK) == 1 and is_over() then
@@ -127,20 +130,25 @@ local function lease_popped(root, queue, popped, taking)
             if row then
                 has_group = has_group or row.group
                 if row.home then note_home(root, queue, row, flat) end
-            elseif instance and taking.brief then
-                flat = ready .. ' ' .. flat[4] .. ' ' .. flat[12] .. ' ' .. instance
             end
-            reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = job, flat, token, lease_end
-            reply[at + 5], reply[at + 6] = def, data
-            at = at + 6
+            if not is_brief then
+                reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = job, flat, token, lease_end
+                reply[at + 5], reply[at + 6] = def, data
+                at = at + 6
+            elseif row or not instance then
+                reply[at + 1], at = { job, flat, token, lease_end, def, data }, at + 1
+            else
+                reply[at + 1] = job .. ' ' .. ready .. ' ' .. flat[4] .. ' ' .. flat[12] .. ' ' .. def .. ' ' .. instance
+                reply[at + 2], at = data, at + 2
+            end
         end
     end
-    if at > 3 then
+    if held > 0 then
         call('ZADD', keys.leased(root, queue), unpack(leased))
         due_times.note(root, first, now)
         queue_counters.count_wait_times(root, queue, waits)
     end
-    return reply, (at - 3) / 6, has_group
+    return reply, held / 2, has_group
 end
 
 -- Removes and answers up to `count` ready jobs and their scores; `last`: the score of the last in order. One of a lower
@@ -222,6 +230,6 @@ return function(KEYS, ARGV)
         if why == 'busy' then jobs.request_bell(root, queue) end
     end
     if taken > 0 then pulse.ring(root, clock) end
-    reply[#reply + 1] = home or nil
+    if home then reply[taking.brief and 4 or #reply + 1] = home end
     return reply
 end
