@@ -273,6 +273,7 @@ local function outline_program(source, version, root)
     local compiled = {
         flow_key = keys.flow(root),
         history_prefix = keys.history(root, ''),
+        instance_prefix = keys.instance(root, ''),
         machine = source.machine,
         version = version,
         root = root,

@@ -7,8 +7,6 @@ local call, pcall_redis, unpack, concat, format = redis.call, redis.pcall, unpac
 local MAX_FIELDS = 4000 -- fields in one command: Lua's stack holds 8000 values
 local MAX_WRITTEN = 40 -- fields of a written reader: a function of Lua has at most 250 registers
 
-local find_instance = keys.instance
-
 -- The program of the instance whose data was read last, which has the reader: most likely the next one's, too.
 local last_program
 
@@ -121,13 +119,13 @@ end
 
 -- Answers the definition that an instance names and its data as JSON; two empty texts when it cannot be read. Never throws.
 function instances.encode_data(root, id)
-    local key, compiled = find_instance(root, id), last_program
+    local compiled = last_program
     local row, text
     if compiled and compiled.root == root then
-        row, text = compiled.read_data(key)
+        row, text = compiled.read_data(compiled.instance_prefix .. id)
         if text and row[1] == compiled.def then return row[1], text end
     else
-        compiled, row = nil, read_fields(key, ONLY_DEF)
+        compiled, row = nil, read_fields(keys.instance(root, id), ONLY_DEF)
     end
     if not row or not row[1] then return '', '' end
     if not compiled or compiled.def ~= row[1] then
@@ -135,7 +133,7 @@ function instances.encode_data(root, id)
         if not ok or not found then return '', '' end
         found.read_data = found.read_data or make_reader(found)
         compiled, last_program = found, found
-        row, text = found.read_data(key)
+        row, text = found.read_data(found.instance_prefix .. id)
         if not row then return '', '' end
     end
     if text then return compiled.def, text end

@@ -19,7 +19,7 @@ local FIELDS = { 'queue', 'token' }
 local NO_RESULT = {} -- never written
 local OK = replies.OK
 local pcall, pcall_redis, match, byte = pcall, redis.pcall, string.match, string.byte
-local find_job, end_invoke, add_ended_job = keys.job, completion.end_invoke, batches.add_ended_job
+local end_invoke, add_ended_job = completion.end_invoke, batches.add_ended_job
 
 -- The job that is completed, overwritten for each: a new table for each costs more. One for plain jobs, of which those of
 -- one token differ in little.
@@ -29,7 +29,7 @@ local held, held_plain = { place = 'leased' }, { place = 'leased' }
 -- Plain jobs of one token were taken at once, from one queue by one worker: these are read with the first of them.
 local function read_held(root, job, token, call)
     if call.ended and call.ended[job] then return nil, 'gone' end
-    local key = find_job(root, job)
+    local key = call.prefix .. job
     if token == call.token then
         local found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created')
         if found[1] == call.packed then
@@ -105,8 +105,8 @@ return function(KEYS, ARGV)
     local now, clock = arguments.need_now(ARGV[1])
     local short = ARGV[2] == 'short' or ARGV[2] == 'slice'
     local batch = count > 1 and batches.open(root, json.number(now), short) or nil
-    local call = { now = now, clock = clock, batch = batch, short = short, ended = batch and batch.ended, token = nil,
-        packed = nil, taken = nil, ms = 0, done = {} }
+    local call = { now = now, clock = clock, batch = batch, short = short, ended = batch and batch.ended,
+        prefix = keys.job(root, ''), token = nil, packed = nil, taken = nil, ms = 0, done = {} }
     local reply, ended, traced = { replies.OK }, false, read_traces(ARGV[2])
     local is_over = (traced or ARGV[2] == 'slice') and time_limit.start(SLICES)
     for i = 1, count do

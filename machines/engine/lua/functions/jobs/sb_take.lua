@@ -21,7 +21,7 @@ local MAX_COUNT, WAKE = 1000, 100
 local LOOK, SLICES = 16, 2 -- jobs between two looks at the clock; time of a call
 local LEASE = jobs.DEFAULT.lease
 local call, pcall_redis = redis.call, redis.pcall
-local find_job, encode_data = keys.job, instances.encode_data
+local encode_data = instances.encode_data
 
 -- Checked before a job is popped: an error after that would lose it.
 local function check_arguments(queue, worker, count, lease, nonce)
@@ -93,7 +93,7 @@ end
 -- Jobs of one call mostly became ready and end their leases together: what is worked out from a time is kept for the next.
 local function lease_popped(root, queue, popped, taking)
     local now, plain_end, is_over, packed = taking.now, taking.now + (taking.lease or LEASE), taking.is_over, taking.packed
-    local plain_score = json.number(plain_end)
+    local plain_score, prefix = json.number(plain_end), keys.job(root, '')
     local reply, leased, waits, at, held, first = { replies.OK, '', now }, {}, {}, 3, 0, math.huge
     local is_brief = taking.brief
     if is_brief then reply[4], reply[5], reply[6], at = '', taking.plain, plain_end, 6 end
@@ -104,7 +104,7 @@ local function lease_popped(root, queue, popped, taking)
             break
         end
         local job = popped[i]
-        local key = find_job(root, job)
+        local key = prefix .. job
         local flat = pcall_redis('HGETALL', key)
         local ready, instance = find_plain(flat)
         local row = not ready and jobs.parse_row(flat)
