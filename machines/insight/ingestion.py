@@ -80,7 +80,7 @@ class InsightDuty(DatabaseDuty):
         self._store, self._archive = store, archive
         self._reader = HistoryReader(engine, share or ServerShare())
         self._walk = Walk(clock=clock)
-        self._is_off = self._is_away = False
+        self._is_off = self._is_store_away = False
         self._terms: dict[str, tuple[str, MachineTerms]] = {}
 
     def look(self) -> bool:
@@ -111,11 +111,11 @@ class InsightDuty(DatabaseDuty):
                 yield from one.run(self._archive or get_archive())
             except StoreUnavailable as error:
                 is_away = True
-                if not self._is_away:
+                if not self._is_store_away:
                     log.error("insight of %s waits, and goes on by itself: %s", machine, error)
             except (errors.EngineFault, errors.LookupFailed) as fault:
                 log.error("insight of %s: %s", machine, fault)
-        self._is_away = is_away
+        self._is_store_away = is_away
 
     def _read_terms(self, machine: str, revision: str) -> MachineTerms:
         held = self._terms.get(machine)

@@ -260,9 +260,9 @@ class MachineField(MirrorColumn, models.CharField):
         """Return the id of a row's instance. Raises NotSaved."""
         if row._state.adding or getattr(row, self.id_field.attname) is None:
             raise NotSaved(self.label)
-        return self.id_of(row)
+        return self.find_id(row)
 
-    def id_of(self, row: models.Model) -> str:
+    def find_id(self, row: models.Model) -> str:
         """Return the id of a row that was written, also while Django still holds it for new."""
         return str(self.id_field.to_python(getattr(row, self.id_field.attname)))
 

@@ -38,7 +38,7 @@ SWEEP = 1000  # rows without an instance that one call looks after
 def put_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
     """Have the instance of a new row created after the commit; that of an older row in the state that the row has."""
     payload, state = field.creation_data(row), state_columns.earlier_state(field, row)
-    return put(field, row, field.id_of(row), using, OutboxEntry.Kind.CREATE, payload=payload, event=state)
+    return put(field, row, field.find_id(row), using, OutboxEntry.Kind.CREATE, payload=payload, event=state)
 
 
 def put(
@@ -108,7 +108,7 @@ def make_data(field: MachineField, id: str, row: Model) -> dict[str, Any] | None
 
 def ensure_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
     """Have the instance of a row without one created now, also where that failed before; return the entry."""
-    id = field.id_of(row)
+    id = field.find_id(row)
     waiting = entries(field, id, using).filter(kind=OutboxEntry.Kind.CREATE, state=OutboxEntry.State.WAITING)
     if (entry := waiting.first()) is None:
         return put_creation(field, row, using)

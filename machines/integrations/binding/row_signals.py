@@ -93,7 +93,7 @@ def _follow_save(instance: Model, created: bool, raw: bool, using: str, **_: Any
         if created:
             outbox.put_creation(field, instance, using)
         elif any(_is_changed(instance, name, value) for name, value in (before.get(field.name) or {}).items()):
-            outbox.put(field, instance, field.id_of(instance), using, "follow")
+            outbox.put(field, instance, field.find_id(instance), using, "follow")
 
 
 def _is_changed(row: Model, name: str, before: Any) -> bool:
@@ -113,7 +113,7 @@ def _leave_instances(instance: Model, using: str, **_: Any) -> None:
         value = getattr(instance, field.id_field.attname)
         if state_columns.check_id(value) is not None:
             continue  # it had no instance
-        id = field.id_of(instance)
+        id = field.find_id(instance)
         if field.on_delete == "delete":
             outbox.put(field, None, id, using, "delete", reason=f"its row of {field.label} was deleted")
         else:

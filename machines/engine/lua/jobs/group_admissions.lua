@@ -1,4 +1,4 @@
--- needs: due_times, group_limits, keys, queue_limits
+-- needs: due_times, group_limits, keys, queue_limits, slots
 -- Admissions of leased jobs by the home of their group, or of their queue as the group '', which so counts the jobs of all
 -- partitions of a machine. A job runs once it is admitted, under its token: so an admission whose token no longer holds its job
 -- is one of an attempt that ended, and can be freed at any time. Partitions that were refused are members, too (letter w), until
@@ -14,10 +14,6 @@ local MAX_LOST = 5000 -- places that are remembered until a tick
 -- Root -> places of jobs that their workers no longer hold: queue, home, group, job and token of each in turn. A tick has them
 -- freed, and offered to others. Lost when the server restarts: then a check finds them.
 local lost, lost_count = {}, 0
-
-local function get_number(root)
-    return tonumber(string.match(root, ':(%d+)}$'))
-end
 
 local function make_admission(group, job, token)
     return group_limits.make_member(group, 'l', job .. ' ' .. token)
@@ -144,7 +140,7 @@ function group_admissions.abandon(root, job, row)
     local homes = group_admissions.find_homes(root, row.queue, row.group or '', {})
     for i = 1, #homes, 2 do
         local home, group, named, token = homes[i], homes[i + 1], job, row.token or ''
-        if home == get_number(root) then
+        if home == slots.get_number(root) then
             remove(root, row.queue, make_admission(group, job, token))
             named, token = home .. '-0', ''
         end
@@ -199,9 +195,9 @@ end
 
 -- Counts the leased jobs of a queue of which this partition is the home.
 function group_admissions.count_leased(root, queue, now)
-    local found = group_admissions.list_leased(root, queue)
+    local found, here = group_admissions.list_leased(root, queue), slots.get_number(root)
     for i = 1, #found, 4 do
-        if found[i] == get_number(root) then group_admissions.keep(root, queue, found[i + 1], found[i + 2], found[i + 3], now) end
+        if found[i] == here then group_admissions.keep(root, queue, found[i + 1], found[i + 2], found[i + 3], now) end
     end
 end
 

@@ -1,4 +1,4 @@
--- needs: json, keys, queue_limits
+-- needs: json, keys, queue_limits, slots
 -- Limits of the groups of a queue: concurrency, rate and pause of each. A job of a limited group is held before it is ready:
 -- it stands among the ready jobs behind all that can be taken. A take first makes ready as many held jobs as the limits of
 -- their groups allow (held_jobs.lua), so that most takes pop nothing in vain, and checks the limits once more for each job.
@@ -50,7 +50,7 @@ end
 -- Answers the number of the partition that admits the jobs of a group; nil where this one does so when it leases them.
 local function find_home(root, group, homes, is_asked)
     local home = queue_limits.find_home(group, homes)
-    return (is_asked or home ~= tonumber(string.match(root, ':(%d+)}$'))) and home or nil
+    return (is_asked or home ~= slots.get_number(root)) and home or nil
 end
 
 -- Reads the limits of a group, '' for the queue; nil when it has none. `declared`: those of all groups as text, where the caller

@@ -1,4 +1,4 @@
--- needs: keys
+-- needs: keys, slots
 -- Limits of a queue, or of one group of it: a pause, a number of jobs leased at a time, a rate. An operator's limit overrides
 -- the one of the definition; 0 from either means no limit. Of a machine with several partitions a queue has a home among them,
 -- as a group has, that admits its jobs (group_admissions.lua). Where it refuses, the queue rests on the partition that asked.
@@ -24,7 +24,7 @@ end
 -- Computes how many of `whole` jobs at a time one of several partitions may lease. The shares add up to the whole, unless
 -- that is less than one for each.
 function queue_limits.compute_share(root, whole, partitions)
-    local number = tonumber(string.match(root, ':(%d+)}$'))
+    local number = slots.get_number(root)
     return max(1, floor(whole / partitions) + (number < whole % partitions and 1 or 0))
 end
 

@@ -18,7 +18,7 @@ local function name_root(root, number)
 end
 
 function redirects.is_home(root, growth, id)
-    return slots.crc16(id) % growth.to == tonumber(string.match(root, ':(%d+)}$'))
+    return slots.crc16(id) % growth.to == slots.get_number(root)
 end
 
 -- Builds the reply for an id that this partition does not hold: {MOVED, root} to ask there, {MOVING} while the instance is
@@ -26,7 +26,7 @@ end
 function redirects.build(root, id)
     local growth = redirects.read_growth(root)
     if not growth then return nil end
-    local crc, here = slots.crc16(id), tonumber(string.match(root, ':(%d+)}$'))
+    local crc, here = slots.crc16(id), slots.get_number(root)
     local before, after = crc % growth.from, crc % growth.to
     if here == after then
         return redis.call('HGET', keys.staged(root), id) and { replies.MOVING } or nil

@@ -20,4 +20,9 @@ function slots.crc16(text)
     return crc
 end
 
+-- Answers the number of the partition that a root names; nil for a root without one.
+function slots.get_number(root)
+    return tonumber(string.match(root, ':(%d+)}$'))
+end
+
 return slots

@@ -1,4 +1,4 @@
--- needs: arguments, group_limits, json, keys, queue_limits, replies
+-- needs: arguments, group_limits, json, keys, queue_limits, replies, slots
 -- Which version new instances get: the current one, or the one that is rolled out to a share of them. The meta of a
 -- partition has `current`; `rollout`: `<hundredths of a percent> <version>:<digest> <JSON>`, 0 for a roll-out that was
 -- stopped; `pin`: JSON of the version that stays current, `next` is what becomes current without the pin; `withdrawn`:
@@ -65,7 +65,7 @@ end
 
 -- Tells whether the partition is the first one, which decides.
 function version_policy.is_first(root)
-    return match(root, ':(%d+)}$') == '0'
+    return slots.get_number(root) == 0
 end
 
 -- Reads the policy: {turn, current, rollout, pin, withdrawn}; `rollout` is {share, def, ...}. What there is none of is nil.
