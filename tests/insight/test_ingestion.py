@@ -41,7 +41,7 @@ def duty(engine, store, transactional_db) -> InsightDuty:
 
 
 def run(duty: InsightDuty) -> None:
-    """Have the duty read all. A pass leaves the current millisecond to the next one, so this waits for it to be over."""
+    """Have the duty read all. A pass leaves the current millisecond to the next one: this waits for its end."""
     begun = duty._engine.read_clock()
     while duty._engine.read_clock() <= begun:
         pass
