@@ -2,9 +2,10 @@
 
 import pytest
 
-from machines.engine import Conflict, LeaseLost, LookupFailed, UnknownInstance, UnknownMachine
+from machines.engine import Conflict, LeaseLost, LookupFailed, SignalboxError, UnknownInstance, UnknownMachine
 from tests.engine.builders import counter, door, errand, publish, started
 from tests.engine.dumps import keys_left, unchanged
+from tests.engine.families import only, parent
 
 from .racing import in_threads, kinds
 
@@ -78,3 +79,16 @@ def test_the_id_is_free_again_and_starts_from_the_beginning(engine):
     engine.delete("door", "x")
     again = engine.create("door", "x")
     assert (again.revision, again.state, len(engine.history("door", "x"))) == (1, "Shut", 1)
+
+
+def test_a_flat_child_stays_where_its_parent_cannot_be_told(engine):
+    publish(engine, door())
+    publish(engine, parent(src="machine:door"), "p")
+    engine.fire("parent", "p", "start")
+    outbox = engine.keys.partition("door").outbox
+    engine.client.set(outbox, "no stream")
+    with unchanged(engine), pytest.raises(SignalboxError, match="WRONGTYPE"):
+        engine.delete("door", only(engine, "door").id, actor="alice", reason="a mistake")
+    engine.client.delete(outbox)
+    engine.delete("door", only(engine, "door").id, actor="alice", reason="a mistake")
+    assert engine.get("parent", "p").state == "Failed"

@@ -41,7 +41,7 @@ end
 -- `parent_knows`: the parent asked for the end. Throws before any change when the first write is not possible.
 function deletion.delete(ctx, actor, reason, parent_knows)
     local root = ctx.program.root
-    if ctx.chart then call('XLEN', keys.outbox(root)) end
+    if ctx.chart then call('XLEN', keys.outbox(root)) end -- as each instance is that has a parent or children
     partition_log.append(root, 'kind', 'deleted', 'name', 'deleted', 'data', 'null',
         'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.revision or 0, 'actor', actor, 'reason', reason)
     deletion.remove(ctx, parent_knows)
