@@ -6,6 +6,7 @@ import json
 
 import pytest
 from django.db import transaction
+from django.urls import reverse
 
 from machines.catalog.builtin_machines import FLOW, find_reserved
 from machines.engine.definitions import compile_definition
@@ -15,6 +16,7 @@ from machines.worker.registry import ForeignJob, handlers
 from tests.engine.builders import publish
 from tests.installation.processes import eventually
 from tests.integrations.tasks.framework import TaskResultDoesNotExist, TaskResultStatus
+from tests.pages.reading import read
 
 
 def finish(engine, flow):
@@ -76,6 +78,23 @@ def test_a_failed_task_leaves_the_flow_where_it_is_and_a_retry_goes_on(engine, t
     assert (flow.status, flow.errors) == (TaskResultStatus.READY, [])
 
 
+def test_repairs_versions_and_time_travel_work_on_flows(engine, tasks, admin_client):
+    flow = finish(engine, chain(call(tasks.fail.using(backend="once")), call(tasks.echo, PREVIOUS)).enqueue())
+    machine, _, id = flow.id.partition("/")
+    publish(engine, engine.definition(machine) | {"description": "of the next version"})
+    assert engine.migrate(engine.plan(machine, 2)).moved == 1
+    engine.skip(machine, id, engine.waits(machine, id)[0].invoke, "by hand", actor="sue", reason="it was done by hand")
+    assert finish(engine, flow).return_value == [["by hand"], {}]
+    assert engine.get(machine, id).version == 2
+    assert (found := engine.replay(machine, 2)).divergences == []
+    assert found.steps > 0
+    page = reverse("signalbox:instance", args=[machine, id])
+    then, now = (admin_client.get(page, {"at": revision}) for revision in (1, engine.get(machine, id).revision))
+    assert then.status_code == now.status_code == 200
+    assert "Viewing a past revision: 1" in read(then).one("div", data_region="past").text
+    assert [part["data-state"] for part in read(now).one("svg", class_="sb-diagram").all(class_="current")] == ["Done"]
+
+
 def test_options_of_the_backend_hold_for_the_jobs_of_a_flow(engine, tasks):
     flow = call(tasks.note, "x").enqueue()
     machine = flow.id.partition("/")[0]
@@ -91,6 +110,12 @@ def test_a_result_that_is_no_json_fails_at_once(engine, tasks):
 
 LOOP: list = []
 LOOP.append(LOOP)
+
+
+def make_cycle(make, part):
+    made = make(part)
+    object.__setattr__(made, "parts", (part, made))  # parts are frozen: no call of the interface makes a cycle
+    return made
 
 
 def nest(make, part, depth):
@@ -113,6 +138,8 @@ def nest(make, part, depth):
         (lambda t: group(*[call(t.add, 1)] * 101).enqueue(), Exception, "a flow has 100 calls at most"),
         (lambda t: nest(group, call(t.add, 1), 16).enqueue(), Exception, "lie 15 deep in one another at most"),
         (lambda t: nest(chain, call(t.add, 1), 5000).enqueue(), Exception, "lie 15 deep in one another at most"),
+        (lambda t: make_cycle(chain, call(t.add, 1)).enqueue(), Exception, "15 deep in one another|100 calls at most"),
+        (lambda t: make_cycle(group, call(t.add, 1)).enqueue(), Exception, "15 deep in one another|100 calls at most"),
     ],
 )
 def test_what_no_flow_can_be_is_refused_before_anything_is_written(engine, tasks, make, error, text):

@@ -7,6 +7,7 @@ from tests.engine.builders import NOW, door, publish
 from tests.pages.reading import read
 
 GROUPS = "/queues/door/work/groups/"
+MANY = 20_000
 LIMIT = {"concurrency": "2", "rate": "5/s burst 20", "reason": "their own wish", "next": f"{GROUPS}?order=age"}
 
 
@@ -99,3 +100,24 @@ def test_a_group_is_limited_before_it_has_jobs(as_, yard):
     assert [field["type"] for (field,) in asked].count("text") == 1
     client.post("/queues/door/work/limit/", LIMIT | {"group": "new"})
     assert "new" in names(read(client.get(GROUPS)))
+
+
+@pytest.mark.parametrize("limits", [{}, {"groups": {"concurrency": 1}}])
+def test_very_many_groups_are_looked_at_in_part_and_leave_nothing(as_, engine, limits):
+    publish(engine, door(queues={"work": limits} if limits else {}))
+    partition, client = engine.keys.partition("door"), as_("viewer")
+    for start in range(0, MANY, 500):
+        tenants = [f"tenant-{number:07}" for number in range(start, start + 500)]
+        engine.enqueue_many({"machine": "door", "src": "work", "group": tenant} for tenant in tenants)
+    found = client.get("/api/v1/machines/door/queues/work/groups?order=age").json()
+    assert (found["ready"], len(found["items"])) == (MANY, 50)
+    assert found["looked"] < MANY / 1.5
+    page = read(client.get(GROUPS))
+    assert len(set(names(page))) == 50
+    assert f"of {MANY:,} ready jobs" in page.one("main").text
+    taken = set()
+    while (jobs := engine.take("door", "work", "w", count=500)) or jobs.wait is not None:
+        taken.update(job.group for job in jobs)
+        engine.complete_many([(job, None) for job in jobs])
+    assert len(taken) == MANY
+    assert engine.client.exists(*(key("work") for key in (partition.turns, partition.members, partition.releases))) == 0
