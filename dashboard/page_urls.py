@@ -79,7 +79,6 @@ urlpatterns = [
     path(f"{MACHINE}instances.json", instance_list.export_json, name="instances-json"),
     path(f"{MACHINE}archived/", machines.show_archived, name="archived"),
     path(f"{MACHINE}completion.json", machines.suggest, name="completion"),
-    path(f"{MACHINE}counts/", machines.counts, name="counts"),
     path(f"{MACHINE}rows/", machines.rows, name="rows"),
     path(f"{MACHINE}create/", machines.create, name="create"),
     path(f"{MACHINE}reconcile/", machines.reconcile, name="reconcile"),

@@ -86,7 +86,6 @@ def _draw_lines(view: VersionView, overlay: Overlay, mode: Mode, reading: ModeFi
 
 
 def _link_label(state: str, count: int, mode: Mode, reading: ModeFigures) -> str:
-    """Return the label of a state's link. ``static/signalbox/js/diagram/modes.js`` has the same text."""
     text = reading.states.get(state) if mode.name not in ("count", "flow") else ""
     return f"{state}: {format_count(count)}" + (f", {mode.label.lower()} {text}" if text else "")
 

@@ -1,11 +1,7 @@
-"""Computes the figures of each mode of a diagram.
-
-``static/signalbox/js/diagram/modes.js`` updates them.
-"""
+"""Computes the figures of each mode of a diagram."""
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -154,10 +150,7 @@ def list_marks(view: VersionView, live: Live, failing: Mapping[str, int]) -> dic
 
 
 def make_mark(kind: str, state: str, number: int) -> Mark:
-    """Make a mark. ``number`` 0: an unknown number, in folded states.
-
-    ``static/signalbox/js/diagram/marks.js`` has the same text.
-    """
+    """Make a mark. ``number`` 0: an unknown number, in folded states."""
     sign, why = MARKS[kind]
     text = f"{sign} {format_count(number)}" if number else sign
     said = f"{number:,} in {state} {why}" if number else f"in {state} (collapsed): some {why}"
@@ -268,17 +261,14 @@ def _list_taken_lately(view: VersionView, live: Live) -> set[str] | None:
 
 @dataclass(frozen=True, slots=True)
 class TransitionRates:
-    """Holds what was counted in the last ``window`` ms, up to ``at``: by transition, and of ``others``, the versions
-    that the diagram does not show. ``exits``: state -> the transitions by which instances leave it; ``around``: state
-    -> those of its ancestors. Without measurements ``window`` is 0.
+    """Holds what was counted in the last ``window`` ms: by transition, and of ``others``, the versions that the diagram
+    does not show. ``exits``: state -> the transitions by which instances leave it; ``around``: state -> those of its
+    ancestors. Without measurements ``window`` is 0.
     """
 
     window: int = 0
-    at: int = 0
     counted: Mapping[str, int] = field(default_factory=dict)
     others: int = 0
-    taken: Mapping[str, int] = field(default_factory=dict)
-    taken_by_others: int = 0
     exits: Mapping[str, list[str]] = field(default_factory=dict)
     around: Mapping[str, list[str]] = field(default_factory=dict)
 
@@ -288,21 +278,6 @@ class TransitionRates:
         if not self.window:
             return "no rates: workers measure them once a minute, and none has lately"
         return f"over the last {format_age(self.window / 1000)}"
-
-    @property
-    def as_json(self) -> str:
-        """Return what the script goes on from. ``base`` is added to a live counter, which is for all time."""
-        base = {id: self.counted.get(id, 0) - self.taken.get(id, 0) for id in {*self.counted, *self.taken}}
-        return json.dumps(
-            {
-                "window": self.window,
-                "at": self.at,
-                "base": base,
-                "others": self.others - self.taken_by_others,
-                "exits": self.exits,
-                "around": self.around,
-            }
-        )
 
     def per_minute(self, ids: Iterable[str]) -> float:
         """Return how often a minute these transitions are taken together; 0 without measurements."""
@@ -334,16 +309,9 @@ def read_rates(view: VersionView, live: Live, panels: Panels) -> TransitionRates
         flow = None
     if flow is None:
         return TransitionRates(exits=exits, around=around)
-    counted, others = _split(flow.counted, view.version)
-    taken, taken_by_others = _split(live.flow, view.version)
-    return TransitionRates(flow.window, flow.at, counted, others, taken, taken_by_others, exits, around)
-
-
-def _split(flow: Mapping[str, int], version: int) -> tuple[dict[str, int], int]:
-    """Return the counts of one version by transition, and the sum of all others."""
-    before = f"{version}:"
-    own = {edge.removeprefix(before): count for edge, count in flow.items() if edge.startswith(before)}
-    return own, sum(flow.values()) - sum(own.values())
+    before = f"{view.version}:"
+    own = {edge.removeprefix(before): count for edge, count in flow.counted.items() if edge.startswith(before)}
+    return TransitionRates(flow.window, own, sum(flow.counted.values()) - sum(own.values()), exits, around)
 
 
 def list_exits(outline: Outline) -> tuple[dict[str, list[str]], dict[str, list[str]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -206,7 +205,7 @@ class MachinePage:
 
     @cached_property
     def in_error(self) -> dict[str, int]:
-        return count_shown_errors(self._engine, self.view)
+        return count_errors(self._engine, self.view, self.view.version if self.view.chosen else None)
 
     @cached_property
     def drawing(self) -> SafeString:
@@ -226,10 +225,6 @@ class MachinePage:
     @property
     def tabs(self) -> list[StateCount]:
         return self.track.tabs(self.listing.state)
-
-    @property
-    def tally_json(self) -> str:
-        return json.dumps(describe_tally(self._tally)) if self._tally else ""
 
     @cached_property
     def index_progress(self) -> IndexProgress | None:
@@ -278,12 +273,3 @@ def count_found(view: VersionView, live: Live, listing: InstanceList, tally: Tal
     if tally is not None:  # the oldest instance of each state is then unknown
         live = replace(live, counts=tally.counts, total=tally.total, oldest={})
     return count_states(view, live, partial=partial, named=listing.state)
-
-
-def count_shown_errors(engine: RedactedEngine, view: VersionView) -> dict[str, int]:
-    """Count the instances in error by state: of the chosen version, else of all."""
-    return count_errors(engine, view, view.version if view.chosen else None)
-
-
-def describe_tally(tally: Tally) -> dict[str, Any]:
-    return {"counts": tally.counts, "total": tally.total, "complete": tally.complete}

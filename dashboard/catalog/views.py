@@ -30,7 +30,7 @@ from dashboard.shared.rendering import answer_drawing, answer_json, render_page
 from dashboard.shared.times import in_ms
 from machines.audit.redaction import MASK
 from machines.catalog.queries import count_missing
-from machines.engine import BadInput, Instance, SignalboxError, errors, ids
+from machines.engine import BadInput, Instance, Page, errors, ids
 from machines.engine.definitions import Outline
 from machines.engine.definitions.reading.machine_settings import ACTOR, IDS
 from machines.engine.limits import MAX_INSTANCE_ID
@@ -45,7 +45,7 @@ from machines.retention import figures
 
 from .diagram import count_errors, draw_machine
 from .diagram_figures import ModeReadings, read_coverage, read_rates
-from .presenters import Creation, InstanceTable, MachinePage, count_found, count_shown_errors, describe_tally, load_view
+from .presenters import Creation, InstanceTable, MachinePage, count_found, load_view
 
 MONTH = 30 * 86400  # seconds: a published version never changes
 
@@ -111,52 +111,18 @@ def instances(request: HttpRequest, machine: str) -> HttpResponse:
 
 
 @require("view")
-def counts(request: HttpRequest, machine: str) -> HttpResponse:
-    """Answer the counts of a filter as JSON, by leaf state and in all. Incomplete counts are lower bounds.
-
-    ``?of=errors``: the instances in error by state, leaf or not, as the diagram shows them.
-    """
-    engine = redacted_engine(request)
-    live = engine.live(machine)
-    view = load_view(request, live)
-    if request.GET.get("of") == "errors":
-        return answer_json({"counts": count_shown_errors(engine, view), "now": live.now})
-    tally = InstanceList.from_request(request, count_states(view, live)).tally(engine)
-    return answer_json(describe_tally(tally) | {"now": live.now})
-
-
-@require("view")
 def rows(request: HttpRequest, machine: str) -> HttpResponse:
-    """Answer the current state of the instances named by ``row``, and how many new ones the page would show."""
+    """Render the instances named by ``row`` that are there, and how many new ones the page would show."""
     engine = redacted_engine(request)
     watched = request.GET.getlist("row")[: listings.SIZE]
     live = engine.live(machine)
-    view = load_view(request, live)
-    listing = InstanceList.from_request(request, count_states(view, live))
-    fresh = [one.id for one in listing.read(engine)] if listing.is_first else []
-    known = zip(watched, engine.get_many(machine, watched), strict=True)
-    new = len(set(fresh) - set(watched))
-    return answer_json(
-        {
-            "rows": {id: _describe_instance(one) for id, one in known},
-            "new": new,
-            "more": new == listings.SIZE,
-            "now": live.now,
-        }
-    )
-
-
-def _describe_instance(one: Instance | SignalboxError) -> dict[str, Any] | None:
-    """Return the state of an instance; None if it is deleted."""
-    if not isinstance(one, Instance):
-        return None
-    return {
-        "states": one.configuration,
-        "entered": one.entered,
-        "revision": one.revision,
-        "done": one.done,
-        "suspended": one.suspended is not None,
-    }
+    track = count_states(load_view(request, live), live)
+    listing = InstanceList.from_request(request, track)
+    fresh = {one.id for one in listing.read(engine)} if listing.is_first else set()
+    known = [one for one in engine.get_many(machine, watched) if isinstance(one, Instance)]
+    table = InstanceTable.read_problems(engine, listing, Page(known, None), track=track, total=live.total)
+    context = {"table": table, "new": len(fresh - set(watched)), "now_ms": live.now}
+    return render_page(request, "signalbox/machines/_rows.html", context)
 
 
 @require("view")

@@ -173,13 +173,8 @@ class InstanceList:
         return self._make_address("bulk-new", order=None, **WHOLE)
 
     @property
-    def counts_url(self) -> str:
-        """Return the address of the counts of this filter as JSON."""
-        return self._make_address("counts", order=None, **WHOLE)
-
-    @property
     def rows_url(self) -> str:
-        """Return the address of the current state of the rows as JSON."""
+        """Return the address of the rows as they are now."""
         return self._make_address("rows", view=None, fold=None, mode=None)
 
     @property

@@ -1,9 +1,5 @@
-"""The modes of a diagram (count, age, flow, failures, time in state, tests), with colours and formats of figures.
+"""The modes of a diagram (count, age, flow, failures, time in state, tests), with colours and formats of figures."""
 
-``static/signalbox/js/diagram/modes.js`` has the same.
-"""
-
-import json
 from dataclasses import dataclass
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000  # ms
@@ -39,10 +35,6 @@ class Mode:
     bounds: tuple[tuple[float, str], ...]
     moving: bool = False
     scaled: bool = True
-
-    @property
-    def bounds_json(self) -> str:
-        return json.dumps([least for least, _ in self.bounds])
 
     @property
     def legend(self) -> list[tuple[int, str]]:

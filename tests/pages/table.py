@@ -108,7 +108,6 @@ _TABLE = {
     "insight-xes": Entry("view", 409, 405, {"machine": "activation"}),
     "insight-parquet": Entry("audit", 409, 405, {"machine": "activation"}),
     "archived": Entry("view", 200, 200, {"machine": "activation"}),
-    "counts": Entry("view", 200, 200, {"machine": "activation"}),
     "rows": Entry("view", 200, 200, {"machine": "activation"}),
     "instances-csv": Entry("view", 200, 405, {"machine": "activation"}),
     "instances-json": Entry("view", 200, 405, {"machine": "activation"}),

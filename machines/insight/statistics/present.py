@@ -29,11 +29,10 @@ class Present:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Counts transitions by ``<version>:<transition>`` in the ``window`` ms up to ``at``, ms by the clock of Redis."""
+    """Counts transitions by ``<version>:<transition>`` in the last ``window`` ms."""
 
     counted: dict[str, int]
     window: int
-    at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ def recent_flow(live: Live) -> Flow | None:
     Raises EngineUnavailable.
     """
     found = _count_lately({live.machine: live}, FLOW_MINUTES, live.now).get(live.machine)
-    return found and Flow(dict(found[0].get("edges", {})), found[1], live.now)
+    return found and Flow(dict(found[0].get("edges", {})), found[1])
 
 
 def _count_lately(lives: Mapping[str, Live], minutes: int, now: int) -> dict[str, tuple[Counters, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from dataclasses import replace
@@ -265,13 +264,6 @@ def test_a_failure_counts_in_the_region_that_it_belongs_to(as_, twin):
     assert badges(page) == {"Both": "1", "Left": "0", "Idle": "0", "Right": "1", "Working": "1"}
     shown = [mark["data-of"] for mark in drawing(page).all(class_="mark") if "shown" in mark["class"].split()]
     assert shown == ["Working"]
-
-
-def test_the_page_asks_for_the_same_later(as_, twin):
-    client = as_("viewer")
-    answer = client.get(f"{twin}counts/?of=errors").json()
-    assert answer["counts"] == {"Both": 1, "Right": 1, "Working": 1}
-    assert json.loads(read(client.get(twin)).one("nav", class_="modes")["data-in-error"]) == answer["counts"]
 
 
 def test_a_file_has_guards_and_actions_unless_asked_otherwise(as_, twin, delivery):

@@ -18,7 +18,6 @@ MISSING = [
     ("machine", {"machine": "nothing"}),
     ("diagram", {"machine": "nothing"}),
     ("instances", {"machine": "nothing"}),
-    ("counts", {"machine": "nothing"}),
     ("rows", {"machine": "nothing"}),
     ("create", {"machine": "nothing"}),
     ("instance", {"machine": "activation", "id": "nobody"}),

@@ -25,7 +25,6 @@ FORMATS = json.loads((TABLES / "formats.json").read_text("utf-8"))
 PATCHES = json.loads((TABLES / "patches.json").read_text("utf-8"))
 OURS: dict[str, Callable[[Any], str]] = {
     "age": format_age,
-    "brief": diagram_modes.format_duration,
     "exact": times.format_utc,
     "figure": figure,
     "segment": lambda name: quote(InstanceId().to_url(name), safe=""),

@@ -1,91 +1,43 @@
-// Keeps the diagram of a machine up to date: figures of the chosen mode, flow, and warnings.
+// Figures of a machine's diagram. Counts and flow are written at once, from the live value; all else is copied from the diagram
+// as the server draws it now: figures of the other modes and of a filter, colours, names and warnings.
 
-import { isResting } from "../live/indicator.js";
-import { putMarks } from "./marks.js";
-import { readings, Tempo } from "./modes.js";
-import { putDrawing } from "./overlay.js";
-import { follow } from "../shared/fetcher.js";
-import { refresh } from "../shared/regions.js";
+import { putText } from "../shared/dom.js";
+import { short } from "../shared/format.js";
+import { showTravel } from "./pulses.js";
 
-const TICK = 2000; // ms: ages grow and rates fall while nothing happens
-const MINUTE = 60_000; // between two requests for errors that no live value hints at
+const SLOTS = ".count, .flow, .told";
+const LOOKS = ["occupied", "dead", "shown", "heat-1", "heat-2", "heat-3", "heat-4", "heat-5"];
 
-export class Drawing {
-  #version;
-  #errors;
-  #latest = null;
-  #seen = 0; // when `latest` arrived, by the browser's clock
+/** Returns how many instances are in a state: of a compound state, the sum of the leaves that its element lists. */
+export function countOf({ dataset }, counts) {
+  const leaves = dataset.leaves ? JSON.parse(dataset.leaves) : [dataset.state];
+  return leaves.reduce((all, leaf) => all + (counts[leaf] ?? 0), 0);
+}
 
-  constructor(version) {
-    this.#version = version;
-    const { errorsUrl, inError } = terms();
-    if (errorsUrl) this.#errors = new ErrorCounts(errorsUrl, JSON.parse(inError), () => this.draw());
-    setInterval(() => document.hidden || this.draw(), TICK);
-    setInterval(() => isResting() || this.#errors?.heard(true), MINUTE);
-    setInterval(() => isResting() || !terms().rates || refresh(["modes"]), MINUTE); // the interval that is said moves on
-    document.addEventListener("redrawn", () => this.draw());
+/** Lets what moves run along its line. `writes`: the diagram shows the counts of all instances, and gets those of the live
+ *  value. `version`: of the diagram, since flow is counted by version: "3:t2". */
+export function putLive(drawing, version, { counts, flow = {}, queues = {} }, writes) {
+  for (const part of drawing.querySelectorAll("[data-transition]")) {
+    const taken = part.dataset.transition.split(" ").reduce((all, id) => all + (flow[`${version}:${id}`] ?? 0), 0);
+    showTravel(part, taken);
+    if (writes) putText(part, ".flow", taken ? short(taken) : "");
   }
-
-  /** Takes a live value of the machine. */
-  take(value) {
-    const flow = this.#own(value.flow ?? {});
-    this.#latest = { ...value, flow, others: sum(value.flow ?? {}) - sum(flow), queues: value.queues ?? {} };
-    this.#seen = Date.now();
-    const dead = Object.values(this.#latest.queues).some((held) => held.dead > 0);
-    this.#errors?.heard(dead || terms().mode === "failures");
-  }
-
-  /** Replaces figures of the live value: {counts, partial}. */
-  show(figures) {
-    this.#latest = { ...this.#latest, ...figures };
-  }
-
-  draw() {
-    if (!this.#latest) return;
-    const { mode, bounds, label, rates } = terms();
-    const failing = this.#errors?.counts ?? {};
-    const value = { ...this.#latest, failing, now: this.#latest.now + Date.now() - this.#seen };
-    const tempo = new Tempo(rates && JSON.parse(rates), value);
-    for (const drawing of document.querySelectorAll(".sb-diagram")) {
-      putDrawing(drawing, readings(mode, JSON.parse(bounds), value, { tempo, label }), value);
-      putMarks(drawing, value.breaches ?? {}, (state) => failing[state] ?? 0);
-    }
-  }
-
-  // The engine counts by version: "3:t2". The diagram is of one.
-  #own(flow) {
-    const own = Object.entries(flow).filter(([key]) => key.startsWith(`${this.#version}:`));
-    return Object.fromEntries(own.map(([key, taken]) => [key.slice(this.#version.length + 1), taken]));
+  if (!writes) return;
+  for (const part of drawing.querySelectorAll(".state[data-state]")) putText(part, ".count", short(countOf(part, counts)));
+  for (const part of drawing.querySelectorAll(".queue[data-queue]")) {
+    putText(part, ".count", short(queues[part.dataset.queue]?.ready ?? 0));
   }
 }
 
-/** Returns what the server rendered about the diagram. Another mode changes it. */
-function terms() {
-  return document.querySelector("[data-region=modes]").dataset;
-}
-
-function sum(flow) {
-  return Object.values(flow).reduce((all, taken) => all + taken, 0);
-}
-
-// Requests how many instances are in error in each state while there may be some. Live values do not report them.
-
-class ErrorCounts {
-  counts = {};
-  #ask;
-
-  /** `url` returns {counts}; `changed` is called when they differ. */
-  constructor(url, counts, changed) {
-    this.counts = counts;
-    this.#ask = follow(() => url, ({ counts: found }) => {
-      if (JSON.stringify(found) === JSON.stringify(this.counts)) return;
-      this.counts = found;
-      changed();
-    });
-  }
-
-  /** Reports a change; `likely`: it may concern errors. */
-  heard(likely) {
-    if (likely || Object.keys(this.counts).length) this.#ask();
+/** Copies figures, colours, names and warnings from another drawing of the same parts. */
+export function copyFigures(drawing, fresh) {
+  for (const part of fresh.querySelectorAll("[id]")) {
+    const own = drawing.querySelector(`[id="${part.id}"]`);
+    if (!own) continue;
+    for (const look of LOOKS) own.classList.toggle(look, part.classList.contains(look));
+    putText(own, SLOTS, part.querySelector(SLOTS)?.textContent ?? "", true);
+    if (!part.matches(".state, .mark")) continue; // the name of a line is made of its title, when it is pointed at
+    if (part.hasAttribute("aria-label")) own.setAttribute("aria-label", part.getAttribute("aria-label"));
+    else own.removeAttribute("aria-label");
   }
 }

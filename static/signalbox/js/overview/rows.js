@@ -1,6 +1,6 @@
 // Keeps the machines of the overview up to date where they stand: an order that changes waits for a click.
 
-import { countOf } from "../diagram/overlay.js";
+import { countOf } from "../diagram/drawing.js";
 import { put, putCount } from "../shared/dom.js";
 import { figure } from "../shared/format.js";
 

@@ -101,12 +101,3 @@ export function throttle(action, pause = PAUSE, { seen = false } = {}) {
   if (seen) document.addEventListener("visibilitychange", () => !document.hidden && asked && ask());
   return ask;
 }
-
-/** Returns a function to call on a change: it requests `address()`, unless that is null, and passes the JSON to `take`. */
-export function follow(address, take, pause = PAUSE) {
-  return throttle(async (signal) => {
-    const url = address();
-    const found = url && (await fetchJson(url, { signal }));
-    if (found) take(found);
-  }, pause, { seen: true });
-}

@@ -23,15 +23,6 @@ export function until(seconds) {
   return seconds <= 0 ? `in ${age(-seconds)}` : `overdue ${age(seconds)}`;
 }
 
-/** Formats a duration in one unit, at most seven characters: "45 s", "3 min", "2 h", "45 d". */
-export function brief(ms) {
-  const seconds = Math.floor(ms / 1000);
-  for (const [least, unit] of [[DAY, "d"], [HOUR, "h"], [MINUTE, "min"]]) {
-    if (seconds >= least) return `${Math.floor(seconds / least)} ${unit}`;
-  }
-  return `${seconds} s`;
-}
-
 /** Formats a duration: "<1 ms", "120 ms", "1.4 s", from ten seconds on like an age. */
 export function span(ms) {
   if (ms < 1) return "<1 ms";
