@@ -8,9 +8,9 @@ files['machines/engine/lua'] = {
         'draft_programs', 'durations', 'fields', 'programs', 'reserved_events', -- definitions
         'action_source', 'chart_state', 'compiled_steps', 'lua_source', 'refusals', 'step_compiler', 'step_source', 'step_writes', -- compiled
         'arithmetic', 'builtins', 'ecmascript', 'expressions', 'guard_explanation', 'sequences', 'values', -- expressions
-        'batches', 'commit', 'creation', 'deletion', 'history_entries', 'instances', 'payloads', 'previews', 'pulse', 'repairs', 'step_jobs', 'step_log', 'step_plan', 'steps', -- instances
+        'awaited_jobs', 'batches', 'commit', 'creation', 'deletion', 'history_entries', 'instances', 'payloads', 'previews', 'pulse', 'repairs', 'step_jobs', 'step_log', 'step_plan', 'steps', -- instances
         'actions', 'chart', 'chart_writes', 'configurations', 'job_requests', 'permits', 'sends', -- interpreter
-        'awaited_jobs', 'completion', 'dead_jobs', 'due_jobs', 'group_admissions', 'group_limits', 'held_jobs', 'job_batches', 'job_repair', 'job_words', 'jobs', 'queue_bells', 'queue_counters', 'queue_limits', 'ready_order', -- jobs
+        'completion', 'dead_jobs', 'due_jobs', 'group_admissions', 'group_limits', 'held_jobs', 'job_batches', 'job_repair', 'job_words', 'jobs', 'packed_leases', 'queue_bells', 'queue_counters', 'queue_limits', 'ready_order', -- jobs
         'accepted_senders', 'delivery', 'inbox', 'traces', -- messages
         'cardinality', 'locks', 'pattern_keys', 'scoreboards', 'sessions', -- patterns
         'data_indexes', 'failures', 'filters', 'keyset_pages', 'live_figures', 'queue_figures', 'texts', -- search

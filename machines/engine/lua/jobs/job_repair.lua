@@ -1,4 +1,4 @@
--- needs: arguments, dead_jobs, due_jobs, due_times, group_limits, jobs, keys, ready_order
+-- needs: arguments, dead_jobs, due_jobs, due_times, group_limits, jobs, keys, packed_leases, ready_order
 -- Checks that each job is in the one place that its hash names, and repairs keys that were deleted, edited or half restored
 -- from outside. The engine itself never leaves such damage, because each move of a job is one call.
 local job_repair = {}
@@ -34,7 +34,7 @@ local function read(root, job)
     local row = {}
     for i, name in ipairs(PLACE_FIELDS) do row[name] = found[i] or nil end
     row.held = (row.token or '') ~= ''
-    return jobs.unpack_lease(row)
+    return packed_leases.unpack(row)
 end
 
 -- Computes the end of a lease of which only the job's hash is left. A lease that should have ended gets a short time: a

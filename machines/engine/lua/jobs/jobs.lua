@@ -1,5 +1,5 @@
--- needs: due_times, failures, group_admissions, group_limits, json, keys, queue_bells, queue_counters, ready_order, strings
--- needs: traces, version_counters
+-- needs: due_times, failures, group_admissions, group_limits, json, keys, packed_leases, queue_bells, queue_counters
+-- needs: ready_order, strings, traces, version_counters
 -- Jobs and their places. A job is in exactly one of ready, leased, delayed, dead, handled of its queue, and its own hash
 -- names the place; every move goes through this module.
 local jobs = {}
@@ -8,14 +8,6 @@ local MAX_DEAD = 10000
 local MAX_LOG, MAX_LOGGED = 10, 200 -- attempts; bytes of the error of each
 local WITHDRAWN_MS = 600000 -- how long the withdrawal of a leased job is remembered for its worker
 local MAX_BELL_REQUESTS = 10000
-
--- The last letter of the token of a plain job: one that was never taken, without a unique key, a group or a batch. Any other
--- ends with a '-'.
-jobs.PLAIN = string.byte('+')
-
--- The token of a plain job is stored with when and by whom it was taken, between spaces: one field in place of four. Other
--- jobs, and those that were taken before this was so, have a field for each.
-local PACKED = '^(%S+) (%S+) (.*)$'
 
 local places = { ready = keys.ready, leased = keys.leased, delayed = keys.delayed, dead = keys.dead,
     handled = keys.handled }
@@ -199,40 +191,11 @@ function jobs.undo_replace(root, job, before)
     ready_order.restore(root, row.queue, job, row, before.saved)
 end
 
--- Answers how the lease of a plain job is stored in its token.
-function jobs.pack_lease(token, taken, worker)
-    return token .. ' ' .. taken .. ' ' .. worker
-end
-
--- Answers the token without what is stored with it.
-function jobs.get_token(stored)
-    return string.match(stored or '', '^%S*')
-end
-
--- Unpacks a lease that is stored in the token of a row. Answers the row.
-function jobs.unpack_lease(row)
-    local token, taken, worker = string.match(row.token or '', PACKED)
-    if token then row.token, row.attempt, row.taken, row.worker = token, '1', taken, worker end
-    return row
-end
-
--- The same for a flat list of fields and values.
-function jobs.unpack_fields(flat)
-    for i = 1, #flat, 2 do
-        local row = flat[i] == 'token' and jobs.unpack_lease({ token = flat[i + 1] })
-        if row and row.taken then
-            flat[i + 1] = row.token
-            for _, name in ipairs({ 'attempt', 'taken', 'worker' }) do flat[#flat + 1], flat[#flat + 2] = name, row[name] end
-        end
-    end
-    return flat
-end
-
 -- Stores each part of a lease in a field of its own, where it outlives the token.
 function jobs.spread_lease(root, job)
     local key = keys.job(root, job)
     local token = redis.pcall('HGET', key, 'token')
-    local row = type(token) == 'string' and jobs.unpack_lease({ token = token })
+    local row = type(token) == 'string' and packed_leases.unpack({ token = token })
     if not row or not row.taken then return end
     redis.call('HSET', key, 'token', row.token, 'attempt', row.attempt, 'taken', row.taken, 'worker', row.worker)
 end
@@ -302,7 +265,7 @@ function jobs.remove(root, job, why)
     local found = redis.pcall('HMGET', keys.job(root, job), 'queue', 'place', 'unique', 'priority', 'group', 'weight', 'token')
     if found.err or not found[1] then return end
     local row = { queue = found[1], place = found[2], unique = found[3], priority = found[4], group = found[5] or nil,
-        weight = found[6], token = jobs.get_token(found[7]) }
+        weight = found[6], token = packed_leases.get_token(found[7]) }
     jobs.delete(root, job, row)
     if not why then return end
     queue_counters.increment(root, row.queue, why)
@@ -314,7 +277,7 @@ function jobs.parse_row(flat)
     if flat.err or #flat == 0 then return nil end
     local row = { place = nil, src = nil, queue = nil, created = nil, instance = nil, invoke = nil } -- preallocates the table
     for i = 1, #flat, 2 do row[flat[i]] = flat[i + 1] end
-    return row.queue and jobs.unpack_lease(row) or nil
+    return row.queue and packed_leases.unpack(row) or nil
 end
 
 -- Reads the hash of a job as a table; nil when it is missing or no job.
@@ -334,10 +297,10 @@ function jobs.read_held(root, job, token, names)
     if found.err or not found[1] then
         return nil, redis.call('EXISTS', keys.withdrawn(root, job)) == 1 and 'withdrawn' or 'gone'
     end
-    if jobs.get_token(found[2]) ~= token or token == '' then return nil, 'taken back' end
+    if packed_leases.get_token(found[2]) ~= token or token == '' then return nil, 'taken back' end
     local row = { place = 'leased' }
     for i = 1, #names do row[names[i]] = found[i] or nil end
-    return jobs.unpack_lease(row)
+    return packed_leases.unpack(row)
 end
 
 -- Answers the length of a job's lease in ms, as it was taken or extended last.

@@ -1,4 +1,4 @@
--- needs: history_entries, jobs, json, keys, strings, timers
+-- needs: history_entries, json, keys, packed_leases, strings, timers
 -- Makes the record of an instance: everything that Redis holds about it, as one JSON text. Equal instances have equal
 -- records, so a record that is made twice tells whether the instance has changed in between.
 local instance_records = {}
@@ -54,7 +54,7 @@ end
 
 -- Makes the record of a job: {id, score in its place, field, value, ...}; nil for a job that is gone.
 function instance_records.make_job(root, job, places)
-    local sorted, held = sort_pairs(jobs.unpack_fields(redis.call('HGETALL', keys.job(root, job))))
+    local sorted, held = sort_pairs(packed_leases.unpack_fields(redis.call('HGETALL', keys.job(root, job))))
     local place = places[held.place or '']
     if not held.queue or not place then return nil end
     return { job, redis.call('ZSCORE', place(root, held.queue), job) or '0', unpack(sorted) }, held

@@ -1,5 +1,5 @@
--- needs: arguments, batches, completion, job_batches, jobs, json, keys, payloads, pulse, queue_counters, replies
--- needs: time_limit, traces, values
+-- needs: arguments, batches, completion, job_batches, jobs, json, keys, packed_leases, payloads, pulse
+-- needs: queue_counters, replies, time_limit, traces, values
 -- sb_complete: completes jobs and moves their instances by done.invoke.<id>, each pair at once, if the token still holds the
 -- job.
 -- KEYS:    1 root of the partition
@@ -40,14 +40,14 @@ local function read_held(root, job, token, call)
     end
     local found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created', 'queue', 'taken', 'worker',
         'unique', 'group', 'batch', 'started')
-    if jobs.get_token(found[1]) ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
-    local is_plain = byte(token, -1) == jobs.PLAIN
+    if packed_leases.get_token(found[1]) ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
+    local is_plain = byte(token, -1) == packed_leases.PLAIN
     local row = is_plain and held_plain or held
     row.key, row.instance, row.invoke, row.created = key, found[2], found[3] or nil, found[4]
     row.token, row.attempt, row.queue, row.taken, row.worker = found[1], match(token, '^%d+'), found[5], found[6], found[7]
     row.unique, row.group, row.batch, row.started = found[8] or nil, found[9] or nil, found[10] or nil, found[11]
     row.run = nil
-    jobs.unpack_lease(row)
+    packed_leases.unpack(row)
     if is_plain then call.token, call.packed = token, found[1] end
     return row
 end

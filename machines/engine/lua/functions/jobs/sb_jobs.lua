@@ -1,4 +1,4 @@
--- needs: arguments, awaited_jobs, instances, jobs, keys, redirects, replies
+-- needs: arguments, awaited_jobs, instances, jobs, keys, packed_leases, redirects, replies
 -- sb_jobs: reads jobs of one queue in one place, first due first; or, by its id, one job; or the jobs of one instance.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -69,7 +69,7 @@ return function(KEYS, ARGV)
     if not found then return total end
     local reply = { replies.OK, total }
     for i = 1, #found, 2 do
-        local flat = jobs.unpack_fields(redis.call('HGETALL', keys.job(root, found[i])))
+        local flat = packed_leases.unpack_fields(redis.call('HGETALL', keys.job(root, found[i])))
         local row = jobs.parse_row(flat)
         if row then
             local at, count, until_field = #reply, #flat, UNTIL[row.place]

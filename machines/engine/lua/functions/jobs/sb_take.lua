@@ -1,5 +1,5 @@
--- needs: arguments, due_times, group_limits, held_jobs, instances, jobs, json, keys, pulse, queue_bells, queue_counters
--- needs: queue_limits, ready_order, replies, time_limit
+-- needs: arguments, due_times, group_limits, held_jobs, instances, jobs, json, keys, packed_leases, pulse
+-- needs: queue_bells, queue_counters, queue_limits, ready_order, replies, time_limit
 -- sb_take: leases up to `count` ready jobs of a queue to a worker: pop, lease, token and attempt in one call.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = that of each job) · 5 now (ms, or '') · 6 nonce
@@ -190,8 +190,8 @@ return function(KEYS, ARGV)
         local time = redis.call('TIME')
         taking.nonce = time[1] .. time[2]
     end
-    taking.plain = '1-' .. taking.nonce .. string.char(jobs.PLAIN)
-    taking.packed = jobs.pack_lease(taking.plain, taking.stamp, worker)
+    taking.plain = '1-' .. taking.nonce .. string.char(packed_leases.PLAIN)
+    taking.packed = packed_leases.pack(taking.plain, taking.stamp, worker)
     jobs.check_place(root, queue, 'leased')
     jobs.wake_delayed(root, queue, now, WAKE)
     local asked, hears = count, ARGV[7] == 'hears'
