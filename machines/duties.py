@@ -46,7 +46,6 @@ DUTIES: Mapping[str, str] = MappingProxyType(
         "growth": "finishes moves between partitions that a killed `machine repartition` has left half done",
         "indexer": "builds new data indexes",
         "insight": "adds new steps to the facts of insight",
-        "layout": "moves the data layout to that of this release",
         "mender": "checks all jobs and repairs damaged ones",
         "plans": "records the outcome of migrations",
         "retention": "archives finished instances and removes them, dead jobs and log entries beyond their bounds",

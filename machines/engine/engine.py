@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from . import arguments, data_layout, limits
+from . import arguments, limits
 from .base import Replication, return_errors
 from .connection import client, replies
 from .connection.calls import Caller, translate
@@ -146,11 +146,6 @@ class Engine(JobMethods, RepairMethods, SearchMethods, InspectionMethods, Versio
         """Load the functions library because the server lacks a function. Raises EngineFault where the library of
         another release stays."""
         self._caller.load_missing()
-
-    def migrate_layout(self) -> int:
-        """Move the data layout to that of this release, unless another process does so; return its number. Workers do
-        this at their start. Raises EngineFault for the layout of a newer release that this one cannot read."""
-        return data_layout.migrate(self._caller.command, self.keys)
 
     def require_library(self) -> None:
         """Make sure that the server holds a functions library that this release works with, and data that it can read;

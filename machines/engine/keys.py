@@ -258,10 +258,8 @@ class Keys:
         """string with PX: number of the run that moves instances of a machine."""
         return f"{self.prefix}growth:{machine}:alive"
 
-    #: hash: number of the data layout, the lowest one that a reader must know, place of an unfinished migration
+    #: hash: number of the data layout, the lowest one that a reader must know
     layout = PrefixKey("layout")
-    #: string with PX: the process that moves the data layout
-    layout_lock = PrefixKey("layout:lock")
 
     def library_lock(self, tag: int) -> str:
         """string with PX: the process that loads the functions library; on a cluster, one for each node."""

@@ -180,11 +180,6 @@ class AsyncEngine(AsyncCalls):
         another release stays."""
         await self._call(Engine.load_missing_library)
 
-    async def migrate_layout(self) -> int:
-        """Move the data layout to that of this release, unless another process does so; return its number. Workers do
-        this at their start. Raises EngineFault for the layout of a newer release that this one cannot read."""
-        return await self._call(Engine.migrate_layout)
-
     async def require_library(self) -> None:
         """Make sure that the server holds a functions library that this release works with, and data that it can read;
         load this release's library where there is none or an older one.

@@ -182,27 +182,11 @@ class GrowthRescue:
         return 10.0
 
 
-class LayoutMigration:
-    """Moves the data layout once, by the migrations of this release."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def once(self) -> bool:
-        """Run what is not done; there is never more to do at once: False."""
-        self._engine.migrate_layout()
-        return False
-
-    def pause(self) -> float:
-        return 3600.0
-
-
 def make_engine_duties(engine: Engine, options: Options) -> dict[str, Duty]:
     """Make the duties by their names."""
     return {
         "growth": GrowthRescue(engine),
         "indexer": IndexBuilder(engine),
-        "layout": LayoutMigration(engine),
         "mender": JobCheck(engine, pause=options.mend),
         "rollouts": RolloutGuard(engine),
     }

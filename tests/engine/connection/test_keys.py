@@ -84,7 +84,7 @@ def test_each_key_outside_the_partitions_is_what_it_is():
     assert (Keys().machines, Keys().layout, Keys().workers) == ("sb:machines", "sb:layout", "sb:workers")
     assert Keys().worker("host:1") == "sb:worker:host:1"
     assert (Keys().order("host:1"), Keys().news) == ("sb:worker:host:1:order", "sb:news")
-    assert (Keys().layout_lock, Keys().library_lock(7)) == ("sb:layout:lock", "sb:{library:7}:loading")
+    assert Keys().library_lock(7) == "sb:{library:7}:loading"
     assert (Keys().shares, Keys().revision) == ("sb:shares", "sb:revision")
     assert Keys().output(ROOT, "0-17") == ROOT + ":output:0-17"
     assert Keys("t:").partition("door", 5).root == "t:{door:5}"

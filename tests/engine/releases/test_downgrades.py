@@ -128,7 +128,6 @@ def test_this_release_neither_starts_on_data_of_a_newer_one_nor_loads_over_it(ow
         lambda: late.history("door", "x"),
         late.load_library,
         late.require_library,
-        late.migrate_layout,
         lambda: library_command.load(late, written.append),
     ):
         with pytest.raises(errors.EngineFault, match="no downgrade.*Start the newer release") as caught:
@@ -170,7 +169,7 @@ def test_a_number_of_the_layout_that_cannot_be_read_is_refused_with_the_way_back
     before = data.client.hgetall(data.keys.layout)
     data.client.hset(data.keys.layout, field, value)
     late = Engine.from_url(own_server.url)
-    for call in (lambda: late.get("door", "x"), late.load_library, late.migrate_layout):
+    for call in (lambda: late.get("door", "x"), late.load_library):
         with pytest.raises(
             errors.EngineFault, match=f"the field {field} of sb:layout.*HSET sb:layout number N"
         ) as caught:
