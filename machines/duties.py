@@ -13,8 +13,7 @@ from machines.catalog import publishing
 from machines.conf.database import DatabaseDuty
 from machines.engine import Engine, Rollout
 from machines.insight.ingestion import InsightDuty
-from machines.insight.statistics import writing
-from machines.insight.statistics.recording import Sampler
+from machines.insight.statistics import recording as statistics
 from machines.instances import plans
 from machines.integrations.attached.reconcile import ReconcileDuty
 from machines.integrations.binding.outbox import OutboxSender
@@ -86,7 +85,7 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
         "plans": SmallDuty(plans.keep_outcomes, pause=30.0, message="outcomes of plans cannot be recorded: %s"),
         "retention": RetentionDuty(engine),
         "rollouts": RolloutGuard(engine, report_stopped),
-        "sampler": Sampler(engine),
+        "sampler": statistics.Sampler(engine),
         "statistics prune": SmallDuty(_prune_measured, pause=60.0, message="old statistics cannot be removed: %s"),
         "table prune": SmallDuty(_prune_tables, pause=60.0, message="old rows cannot be removed: %s"),
         "webhook prune": SmallDuty(_prune_deliveries, pause=60.0, message="old deliveries cannot be removed: %s"),
@@ -96,7 +95,7 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
 def make_shared_duties(engine: Engine) -> dict[str, Duty]:
     """Return those that every worker has, side by side."""
     return {
-        **writing.make_buffer_flushes(),
+        "last seen": last_seen.SeenFlush(),
         "reconcile": ReconcileDuty(engine),
         "row outbox": OutboxSender(),
         "row projection": Projection(engine),
@@ -145,7 +144,7 @@ def _prune_tables() -> None:
 
 def _prune_measured() -> None:
     age = duty.read_policy().table("statistics").age
-    writing.prune(int(time.time() * 1000), *([] if age is None else [age // 1000]))
+    statistics.prune(int(time.time() * 1000), *([] if age is None else [age // 1000]))
     last_seen.prune()
 
 

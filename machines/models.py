@@ -13,7 +13,7 @@ from machines.catalog.models import (
     VersionIsImmutable,
 )
 from machines.insight.models import InsightManifest, InsightPart
-from machines.insight.statistics.models import MeasuredStretch, Measurement, SamplingTurn
+from machines.insight.statistics.models import CounterReading, Measurement, SamplingTurn
 from machines.instances.models import ArchivedInstance, ArchiveTotal
 from machines.integrations.binding.models import OutboxEntry, Reconciliation
 from machines.jobs.failures.models import (
@@ -40,6 +40,7 @@ __all__ = [
     "AuditHead",
     "AuditIsAppendOnly",
     "AuditReceiver",
+    "CounterReading",
     "Delivery",
     "Draft",
     "Editing",
@@ -58,7 +59,6 @@ __all__ = [
     "MachineGroupGrant",
     "MachineUserGrant",
     "MachineVersion",
-    "MeasuredStretch",
     "Measurement",
     "OutboxEntry",
     "Receipt",

@@ -95,7 +95,7 @@ class Figures:
     storms: Iterable[Storm] = ()
     approvals: int = 0
     unmeasured: int = 0
-    unwritten: Mapping[str, Stats] = field(default_factory=dict)
+    unwritten: Stats | None = None
     stopped: Iterable[Rollout] = ()
     lost: Iterable[LostSchedule] = ()
     missing: Sequence[str] = ()
@@ -116,9 +116,9 @@ def raise_alarms(figures: Figures) -> list[Alarm]:
     found += raise_worker_alarms(depths, figures.workers, figures.overdue, figures.oldest)
     if any(is_alive(worker) for worker in figures.workers):
         found += [_make_timers_alarm(machine, count) for machine, count in figures.late.items() if count]
-        lagging = {name: stats for name, stats in figures.unwritten.items() if stats.oldest * 1000 > UNMEASURED}
-        found += [_make_writes_alarm(lagging, now)] if lagging else []
-        if figures.unmeasured > UNMEASURED and "statistics" not in lagging:
+        if figures.unwritten is not None and figures.unwritten.oldest * 1000 > UNMEASURED:
+            found.append(_make_writes_alarm(figures.unwritten, now))
+        if figures.unmeasured > UNMEASURED:
             found.append(_make_metrics_alarm(figures.unmeasured, now))
     found += [_make_audit_alarm(each) for each in figures.receivers]
     found += [_make_stuck_alarm(each) for each in figures.stuck if each.count]
@@ -240,15 +240,10 @@ def _make_audit_alarm(receiver: AuditReceiver) -> Alarm:
     return _make("audit", f"audit:{receiver.name}", text, since=since)
 
 
-def _make_writes_alarm(lagging: Mapping[str, Stats], now: int) -> Alarm:
-    """Make one alarm for all buffers that wait for the database."""
-    names, oldest = list(lagging), max(stats.oldest for stats in lagging.values())
-    verb = "wait" if len(names) > 1 or names[0].endswith("s") else "waits"
-    waits = f"{join_words(names)} {verb} to be written to the database for {format_age(oldest)}"
-    since = max(0, now - int(oldest * 1000)) if now else 0
-    causes = tuple(names) if len(names) > 1 else ()
-    count = sum(stats.pending for stats in lagging.values())
-    return _make("writes", "writes", f"{waits}: see the worker logs", since=since, count=count, causes=causes)
+def _make_writes_alarm(waiting: Stats, now: int) -> Alarm:
+    text = f"last seen waits to be written to the database for {format_age(waiting.oldest)}: see the worker logs"
+    since = max(0, now - int(waiting.oldest * 1000)) if now else 0
+    return _make("writes", "writes", text, since=since, count=waiting.pending)
 
 
 def _make_timers_alarm(machine: str, count: int) -> Alarm:

@@ -4,6 +4,7 @@ A request is never refused for it: where Redis does not answer, nothing is noted
 each process, with the requests since the last time; a token at each use.
 """
 
+import contextlib
 import logging
 import threading
 import time
@@ -12,13 +13,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db import transaction
+from django.db import DataError, Error, IntegrityError, transaction
 from django.utils import timezone
 
-from machines.conf.database import delete_some
-from machines.connections import get_pattern
-from machines.engine.errors import SignalboxError
-from machines.patterns import Batch, Entry, WriteBuffer
+from machines.conf.database import DatabaseDuty, delete_some
+from machines.connections import get_pattern, is_spread
+from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxError
+from machines.patterns import Batch, Entry, Lost, Stats, WriteBuffer
 
 from .models import LastSeen, Receipt, Token
 
@@ -31,6 +32,8 @@ GATHER = 15.0  # s that an entry waits for more, so that an active person is one
 RECEIPTS_KEPT = timedelta(days=3)  # an entry comes again within its lease, or from a file no older than this
 MAX_PK, MAX_MORE = 2**63, 2**31  # what a database counts to, and more than an entry ever gathers
 AT_ONCE = 5_000  # receipts one run removes at most
+LIMIT = 500  # entries of one transaction
+LEASE = 60.0  # s: far longer than a transaction takes
 
 
 def buffer() -> WriteBuffer:
@@ -86,6 +89,51 @@ def write(batch: Batch) -> None:
         Receipt.objects.bulk_create([Receipt(entry=each.id) for each in fresh])
         _write_people(_count_last("user", fresh))
         _write_tokens(_count_last("token", fresh))
+
+
+class SeenFlush(DatabaseDuty):
+    """Writes batches of the buffer. ``gather``: seconds that an entry waits for more to come.
+
+    A database that is away costs a line in the log and nothing else: what was claimed goes back and waits.
+    """
+
+    MESSAGE = "who was last seen waits for the database: %s"
+
+    def __init__(self, gather: float = GATHER) -> None:
+        self._gather = gather
+
+    def look(self) -> bool:
+        """Write one batch. Tell whether there may be more."""
+        held = buffer()
+        batch = held.claim(limit=LIMIT, lease=LEASE, gather=self._gather)
+        if batch is None:
+            return False
+        try:
+            write(batch)
+        except Error as error:
+            if not isinstance(error, (DataError, IntegrityError)):  # not for what is in it: the database is away
+                with contextlib.suppress(SignalboxError):  # it comes back when its lease ends
+                    held.give_back(batch)
+            raise
+        try:
+            held.settle(batch)
+        except Lost as error:
+            log.info("last seen: it took longer than its lease, and is written once nevertheless: %s", error)
+        return True
+
+
+def read_waiting() -> Stats | None:
+    """Return what is not written yet; None where the buffer cannot be read, or its shard of a cluster does not answer.
+    Raises EngineUnavailable."""
+    try:
+        return buffer().stats()
+    except EngineUnavailable as error:
+        if not is_spread():
+            raise
+        log.warning("the buffer of last seen does not answer: %s", error)
+    except EngineFault as error:
+        log.warning("the buffer of last seen cannot be read: %s", error)
+    return None
 
 
 def prune() -> int:

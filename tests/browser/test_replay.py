@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 
 from machines.insight.statistics import recording
 from machines.models import Measurement
-from tests.insight.statistics.conftest import flush
 from tests.pages.conftest import TOKEN
 
 from .conftest import is_live
@@ -117,7 +116,6 @@ def test_a_diagram_tells_something_else_without_leaving_the_page(page, engine, w
     now = int(time.time() * 1000)
     Measurement.objects.create(machine="activation", period=60, at=now // 60_000 * 60 - 60, covered=60_000)
     recording.record(engine.survey(), recording.turn(), now=now)
-    flush()
     page.get_by_role("link", name="Flow", exact=True).click()
     expect(page.get_by_text("over the last 1 min")).to_be_visible()
     engine.fire("activation", waiting.id, "entitle", TOKEN)

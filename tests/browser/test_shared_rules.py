@@ -14,7 +14,6 @@ from playwright.sync_api import Page
 from dashboard.models import Preferences
 from machines.insight.statistics import recording
 from machines.models import Measurement
-from tests.insight.statistics.conftest import flush
 
 from .conftest import is_live
 
@@ -115,7 +114,6 @@ def _measure(engine, now: int) -> None:
     flow = engine.live("desk").flow
     seen = engine.survey()
     recording.record(seen, recording.turn(), now=now)
-    flush()
     minute = now // 60_000 * 60
     for back in range(14, 0, -1):
         edges = dict.fromkeys(flow, 5 * back)

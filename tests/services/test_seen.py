@@ -8,14 +8,14 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
 from machines.conf import conf
-from machines.insight.statistics.writing import BufferFlush
 from machines.models import LastSeen, Receipt, Token
 from machines.people import last_seen, tokens
-from machines.people.last_seen import Noting
+from machines.people.last_seen import Noting, SeenFlush
 from tests.configuration import configure
 from tests.patterns.rewinding import older, rewind
 
@@ -154,9 +154,27 @@ def test_no_request_fails_where_nothing_can_be_noted_and_redis_is_left_alone_for
 
 def test_the_duty_waits_for_an_entry_to_gather(transactional_db, ann, noting):
     noting.person(ann.pk)
-    told = "last seen waits for the database: %s"
-    assert BufferFlush(last_seen.buffer, last_seen.write, gather=last_seen.GATHER, message=told).once() is False
-    assert BufferFlush(last_seen.buffer, last_seen.write, message=told).once() is True
+    assert SeenFlush().once() is False
+    assert SeenFlush(gather=0).once() is True
+    assert LastSeen.objects.get().user == ann
+
+
+def test_a_database_that_is_away_is_said_once_and_what_waits_is_written_when_it_is_back(
+    transactional_db, ann, noting, caplog
+):
+    flusher = SeenFlush(gather=0)
+    noting.person(ann.pk)
+    with connection.schema_editor() as editor:
+        editor.delete_model(Receipt)
+    try:
+        for _ in range(9):
+            assert flusher.once() is False
+        assert flusher.pause() > 0
+    finally:
+        with connection.schema_editor() as editor:
+            editor.create_model(Receipt)
+    assert [record.getMessage()[:36] for record in caplog.records] == ["who was last seen waits for the data"]
+    assert (flusher.once(), flusher.once()) == (True, False)
     assert LastSeen.objects.get().user == ann
 
 

@@ -15,10 +15,10 @@ from machines.catalog.queries import count_missing
 from machines.connections import get_pattern
 from machines.duties import DUTIES
 from machines.engine import WorkerInfo
-from machines.insight.statistics import writing
 from machines.instances.forms import REASON_LIMIT, PageForm
 from machines.jobs import worker_actions as services
 from machines.patterns import LentBatch, Locks, Stats
+from machines.people import last_seen
 from machines.people.actor import Actor
 from machines.people.permissions import allows
 from machines.worker.duties.exclusive_duties import TTL, read_lock_holders
@@ -83,7 +83,6 @@ class Duty:
 class PendingWrites:
     """Holds what waits for the database. ``oldest``: ms; ``stuck``: batches that were claimed again and again."""
 
-    name: str
     stats: Stats
     oldest: float
     late: bool
@@ -104,12 +103,12 @@ def list_duties(rows: Iterable[WorkerInfo], now: int) -> list[Duty]:
     ]  # fmt: skip
 
 
-def list_pending_writes() -> list[PendingWrites]:
-    found = []
-    for name, stats in writing.waiting().items():
-        oldest, stuck = stats.oldest * 1000, [lent for lent in stats.lent if lent.takes > MAX_TAKES]
-        found.append(PendingWrites(name, stats, oldest, oldest > LATE, stuck))
-    return found
+def read_pending_writes() -> PendingWrites | None:
+    stats = last_seen.read_waiting()
+    if stats is None:
+        return None
+    oldest, stuck = stats.oldest * 1000, [lent for lent in stats.lent if lent.takes > MAX_TAKES]
+    return PendingWrites(stats, oldest, oldest > LATE, stuck)
 
 
 def make_worker(row: WorkerInfo, now: float) -> Worker:
@@ -159,6 +158,6 @@ def _render_page(request: HttpRequest, submitted: str = "", form: OrderForm | No
         "reason_limit": REASON_LIMIT,
         "kept": list_duties(rows, now),
         "handed_on_after": TTL,
-        "unwritten": list_pending_writes(),
+        "unwritten": read_pending_writes(),
     }
     return render_page(request, "signalbox/workers/workers.html", context, status=400 if form is not None else 200)

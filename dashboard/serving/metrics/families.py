@@ -59,7 +59,7 @@ class Snapshot(Collector):
     approvals: Mapping[str, int] | None = None
     measured: int | None = None
     kept: Mapping[str, bool] = field(default_factory=dict)
-    unwritten: Mapping[str, Stats] = field(default_factory=dict)
+    unwritten: Stats | None = None
     audit: tuple[int, str] | None = None
 
     def collect(self) -> Iterator[Metric]:
@@ -85,8 +85,9 @@ class Snapshot(Collector):
         yield _make_gauges("duty_kept", "1 if a worker holds this background duty, else 0.", ["duty"], kept)
 
     def _measure_unwritten(self) -> Iterator[Metric]:
-        entries = [([name], stats.pending + stats.held) for name, stats in self.unwritten.items()]
-        oldest = [([name], stats.oldest) for name, stats in self.unwritten.items()]
+        waiting = self.unwritten
+        entries = [(["last seen"], waiting.pending + waiting.held)] if waiting is not None else []
+        oldest = [(["last seen"], waiting.oldest)] if waiting is not None else []
         meaning = "Age of the oldest entry waiting to be written to the database."
         yield _make_gauges("unwritten_entries", "Entries waiting to be written to the database.", ["buffer"], entries)
         yield _make_gauges("unwritten_oldest_seconds", meaning, ["buffer"], oldest)

@@ -17,9 +17,9 @@ from machines.conf import conf
 from machines.connections import get_engine, get_pattern
 from machines.duties import DUTIES
 from machines.engine import EngineUnavailable
-from machines.insight.statistics.writing import waiting
 from machines.models import AuditHead, SamplingTurn
 from machines.patterns import Locks
+from machines.people import last_seen
 from machines.people.permissions import EVERYTHING, NOTHING, Scope, scope_of
 from machines.worker.duties.exclusive_duties import read_lock_holders
 
@@ -50,7 +50,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 def read_snapshot(scope: Scope) -> Snapshot:
     """Read the figures of the machines in a scope. Raises EngineUnavailable."""
     survey = get_engine().at_once().survey().only(scope)
-    unwritten = waiting()
+    unwritten = last_seen.read_waiting()
     kept = {duty: holder is not None for duty, holder in read_lock_holders(get_pattern(Locks), DUTIES).items()}
     stored, head = _read_stored(), _read_head() if scope.all else None
     return Snapshot(survey, time.time() * 1000, sockets(), *stored, kept, unwritten, head)

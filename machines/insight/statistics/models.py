@@ -39,19 +39,16 @@ class Measurement(BaseModel):
         indexes = [models.Index(fields=["period", "at"], name="measurement_by_time")]
 
 
-class MeasuredStretch(BaseModel):
-    """From ``begin`` to ``end``, all that a machine did has been written. Those that touch are one row."""
+class CounterReading(BaseModel):
+    """The counters of one machine as they were last read: what the next differences are taken from."""
 
-    machine = models.CharField(max_length=64)
-    begin = models.BigIntegerField(help_text="ms since 1970, by the clock of Redis")
-    end = models.BigIntegerField(help_text="ms since 1970, by the clock of Redis")
-
-    class Meta(BaseModel.Meta):
-        indexes = [models.Index(fields=["machine", "end"], name="measured_stretch_by_end")]
+    machine = models.CharField(max_length=64, unique=True)
+    at = models.BigIntegerField(help_text="ms since 1970, by the clock of Redis")
+    counters = DocumentField(default=dict)
 
 
 class SamplingTurn(BaseModel):
-    """One row, which every writer of statistics changes first: of two at the same moment the second waits."""
+    """One row, which every sampling changes first: of two at the same moment the second finds it changed."""
 
     number = models.BigIntegerField(default=0, help_text="how often something was written")
     at = models.BigIntegerField(default=0, help_text="ms since 1970, by the clock of Redis: the last sampling written")

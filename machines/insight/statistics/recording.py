@@ -1,11 +1,10 @@
-"""Measures: once a minute a worker reads the engine's cumulative counters, and puts what has happened since the last
-reading into a write buffer, in one call with the new reading: whichever worker samples, whenever and however often,
-each count is put there once. ``writing`` takes it from there to SQL.
+"""Measures: once a minute a worker reads the engine's cumulative counters, and writes to SQL what has happened since
+the last reading, in one transaction with the new reading: whichever worker samples, whenever and however often, each
+count is written once.
 
-The order is what makes that so: the readings are looked up *before* the counters are read, and the call is refused
-unless they are still the same. A reading that is older than the last one can therefore never come after it. One that
-dies before its call leaves nothing, and the next one covers its time. SQL is not asked: while it is away, minutes
-wait in Redis.
+The order is what makes that so: the time of the last sampling is looked up *before* the counters are read, and nothing
+is written unless it is still the same. A reading that is older than the last one can therefore never come after it. A
+worker that dies before its transaction ends leaves nothing, and the next one covers its time.
 
 The counters of a machine are one nested document: ``{"edges": {...}, "refused": {...}, "queues": {queue: {"enqueued":
 n, ..., "waits": {...}}}}``. Its leaves are whole numbers, its keys texts, since it is kept as JSON.
@@ -13,22 +12,19 @@ n, ..., "waits": {...}}}}``. Its leaves are whole numbers, its keys texts, since
 
 from __future__ import annotations
 
-import json
-import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from machines.connections import get_pattern
+from django.db import transaction
+from django.db.models import Q
+
+from machines.conf.database import DatabaseDuty, delete_some
 from machines.engine import Engine, Live, QueueStats, Survey
-from machines.patterns import Changed, Full, Write, WriteBuffer
-from machines.patterns.write_buffer import MAX_MARK, MAX_NAMES
 
-from .models import Measurement
-
-log = logging.getLogger(__name__)
+from .models import CounterReading, Measurement, SamplingTurn
 
 Period = Measurement.Period
 Counters = dict[str, Any]
@@ -36,21 +32,17 @@ Counters = dict[str, Any]
 GAP = 150_000
 """ms between two readings from which on nobody can say in which minute something happened."""
 
-MOST = 50_000  # entries that wait: an hour of 800 machines, or a day of 30
-AT_ONCE = 50  # machines of one call
-TURN = ":turn"  # no machine is called so
-SAMPLED = "turn"  # the entity that says when; those of machines hold spaces
-COVERED, INSTANCES = "covered", "instances"
-
-
-def buffer() -> WriteBuffer:
-    """Return the buffer of this process."""
-    return get_pattern(WriteBuffer, "statistics", most=MOST)
+MINUTES_KEPT = 2 * 86_400  # s
+HOURS_KEPT = 400 * 86_400  # s
+AT_ONCE = 1_000  # rows one run removes at most
+BATCH = 200  # rows of one statement
+KEY = ("machine", "period", "at")
+SUMS = ("transitions", "refused", "enqueued", "completed", "failed", "died")
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """One machine's part of one sampling: what happened from ``begin`` to ``end``, ms."""
+    """What one machine did from ``begin`` to ``end``, ms: between two readings."""
 
     machine: str
     begin: int
@@ -58,123 +50,90 @@ class Stretch:
     numbers: Counters
     instances: int
 
-    def write(self) -> Write:
-        """Write to the minute its middle lies in, or to a gap of its own. Each stretch leaves its begin and end as a
-        field."""
+    def places(self) -> list[tuple[Period, int]]:
+        """Return (period, s) of the rows it belongs to: the minute its middle lies in and the hour of that, or a gap of
+        its own and its hour, if it lies in one."""
         span = self.end - self.begin
-        minute = (self.end - span // 2) // 60_000 * 60
-        period, at = (Period.MINUTE, minute) if span <= GAP else (Period.GAP, self.begin // 1000)
-        counters = {path_text(path): count for path, count in leaves(self.numbers)}
-        fields = {str(self.begin): self.end, INSTANCES: self.instances}
-        return Write(f"{self.machine} {int(period)} {at}", counters | {COVERED: span}, fields)
+        if span <= GAP:
+            minute = (self.end - span // 2) // 60_000 * 60
+            return [(Period.MINUTE, minute), (Period.HOUR, minute // 3600 * 3600)]
+        is_inside = self.begin // 3_600_000 == (self.end - 1) // 3_600_000
+        hour = [(Period.HOUR, self.begin // 3_600_000 * 3600)] if is_inside else []
+        return [(Period.GAP, self.begin // 1000), *hour]
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """When it was sampled: last, first of all, and first after the last gap, ms by the clock of Redis; 0 for never.
-
-    ``texts``: the readings as they stood then, by machine. Of two who sample at once the second finds them changed.
-    """
-
-    at: int = 0
-    began: int = 0
-    resumed: int = 0
-    texts: Mapping[str, str] = field(default_factory=dict)
-
-    def next(self, now: int) -> Turn:
-        resumed = self.resumed if self.began and now - self.at <= GAP else now
-        return Turn(now, self.began or now, resumed)
-
-    @property
-    def numbers(self) -> dict[str, int]:
-        return {"at": self.at, "began": self.began, "resumed": self.resumed}
+def turn() -> SamplingTurn:
+    """Take the turn, before the counters are read."""
+    return SamplingTurn.objects.get_or_create(pk=1)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The counters of one machine as they were read: what the next differences are taken from."""
-
-    at: int
-    counters: Counters
-
-    def text(self) -> str:
-        return json.dumps([self.at, self.counters], separators=(",", ":"), ensure_ascii=False)
-
-    @classmethod
-    def of(cls, text: str | None) -> Reading | None:
-        """Return None for none, and for something foreign in its place."""
-        try:
-            at, counters = json.loads(text or "")
-            return cls(int(at), dict(counters))
-        except (ValueError, TypeError):
-            return None
-
-
-def turn() -> Turn:
-    """Take the turn, before the counters are read. Raises EngineUnavailable."""
-    texts = buffer().marks()
-    try:
-        held = json.loads(texts.get(TURN, "{}"))
-        return Turn(*(int(held.get(name, 0)) for name in ("at", "began", "resumed")), texts)
-    except (ValueError, TypeError, AttributeError):  # something foreign is in its place
-        return Turn(texts=texts)
-
-
-def readings(machines: Iterable[str]) -> dict[str, Reading]:
+def readings(machines: Iterable[str]) -> dict[str, CounterReading]:
     """Return the last ones of these machines, of those that have any."""
-    found = {name: Reading.of(text) for name, text in buffer().marks(machines).items()}
-    return {name: reading for name, reading in found.items() if reading is not None}
+    return {row.machine: row for row in CounterReading.objects.filter(machine__in=list(machines))}
 
 
-def record(survey: Survey, seen: Turn, *, now: int) -> bool:
-    """Add the differences. False, and nothing is added, where another worker sampled since ``seen``.
+def record(survey: Survey, seen: SamplingTurn, *, now: int) -> bool:
+    """Write what happened since the last readings. False, and nothing is written, where another worker sampled since
+    ``seen``.
 
     ``now``: ms by the clock of Redis. A machine that is met for the first time only leaves its reading: when its counts
-    came about nobody knows. So does one whose counters went back. Raises EngineUnavailable, and Full where as much
-    waits for the database as may: then nothing moves, and it becomes a gap.
+    came about nobody knows. So does one whose counters went back.
     """
-    fresh, names = seen.next(now), sorted(survey.lives)
-    writes = [Write(SAMPLED, fields=fresh.numbers)]
-    marks = {TURN: (seen.texts.get(TURN), json.dumps(fresh.numbers))}
-    if now == seen.at:
-        return False
-    for first in range(0, max(1, len(names)), AT_ONCE):
-        for name in names[first : first + AT_ONCE]:
-            _read(survey, seen, name, now, writes, marks)
-        try:
-            buffer().add_many(writes, marks=marks, now=now)
-        except Changed:
-            if first == 0:
-                return False
-        writes, marks = [], {}
+    with transaction.atomic():
+        same = SamplingTurn.objects.filter(pk=1, number=seen.number)
+        if now == seen.at or not same.update(number=seen.number + 1, at=now, began=seen.began or now):
+            return False
+        held, fresh, stretches = readings(survey.lives), [], []
+        for name, live in survey.lives.items():
+            reading = CounterReading(machine=name, at=now, counters=counters_of(live, survey.queues.get(name, {})))
+            fresh.append(reading)
+            if name in held and (stretch := _measure(held[name], reading, live)) is not None:
+                stretches.append(stretch)
+        _add(stretches)
+        CounterReading.objects.bulk_create(
+            fresh, batch_size=BATCH, update_conflicts=True, unique_fields=["machine"], update_fields=["at", "counters"]
+        )
     return True
 
 
-def _read(
-    survey: Survey, seen: Turn, name: str, now: int, writes: list[Write], marks: dict[str, tuple[str | None, str]]
-) -> None:
-    """Read the new reading among the marks, and what lies between the two among the writes."""
-    live = survey.lives[name]
-    fresh, held = Reading(now, counters_of(live, survey.queues.get(name, {}))), seen.texts.get(name)
-    write, text = _write(fresh, held, live), fresh.text()
-    if len(text) > MAX_MARK // 4 or (write is not None and len(write.counters) > MAX_NAMES - 100):
-        log.error("%s counts too many different things to be measured: %d bytes", name, len(text))
-        return
-    if text != held:
-        marks[name] = (held, text)
-    if write is not None:
-        writes.append(write)
-
-
-def _write(fresh: Reading, held: str | None, live: Live) -> Write | None:
-    before = Reading.of(held)
-    if before is None or fresh.at <= before.at:  # a clock that was set back
+def _measure(before: CounterReading, after: CounterReading, live: Live) -> Stretch | None:
+    if after.at <= before.at:  # a clock that was set back
         return None
     try:
-        numbers = difference(fresh.counters, before.counters)
+        numbers = difference(after.counters, before.counters)
     except WentBack:
         return None
-    return Stretch(live.machine, before.at, fresh.at, numbers, live.total).write()
+    return Stretch(live.machine, before.at, after.at, numbers, live.total)
+
+
+def _add(stretches: list[Stretch]) -> None:
+    """Add each to the rows it belongs to."""
+    wanted = [(stretch, (stretch.machine, *place)) for stretch in stretches for place in stretch.places()]
+    machines, periods, times = ({key[part] for _, key in wanted} for part in range(3))
+    found = Measurement.objects.filter(machine__in=machines, period__in=periods, at__in=times)
+    rows = {(row.machine, row.period, row.at): row for row in found}
+    changed = []
+    for stretch, key in wanted:
+        row = rows.get(key) or Measurement(**dict(zip(KEY, key, strict=True)), numbers={})
+        row.numbers = add_counters(row.numbers, stretch.numbers)
+        row.covered += stretch.end - stretch.begin
+        row.instances = stretch.instances
+        for name, count in sums(stretch.numbers).items():
+            setattr(row, name, getattr(row, name) + count)
+        changed.append(row)
+    fields: list[str] = ["covered", *SUMS, "instances", "numbers"]
+    Measurement.objects.bulk_create(
+        changed, batch_size=BATCH, update_conflicts=True, unique_fields=list(KEY), update_fields=fields
+    )
+
+
+def prune(now: int, keep: int = HOURS_KEPT) -> int:
+    """Remove what is older than it is kept, some of it at a time; how many rows. ``now``: ms; ``keep``: seconds for
+    which hours are kept, and minutes at most."""
+    old = Q(period=Period.MINUTE, at__lt=now // 1000 - min(MINUTES_KEPT, keep))
+    old |= Q(period__in=(Period.HOUR, Period.GAP), at__lt=now // 1000 - keep)
+    delete_some(CounterReading.objects.filter(at__lt=now - keep * 1000), AT_ONCE)
+    return delete_some(Measurement.objects.filter(old).order_by("at"), AT_ONCE)
 
 
 OF_QUEUES = ("enqueued", "taken", "completed", "failed", "lost", "died")
@@ -237,32 +196,6 @@ def add_counters(a: Counters, b: Counters) -> Counters:
     return found
 
 
-def leaves(numbers: Counters, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yield each number with the names that lead to it."""
-    for name, value in numbers.items():
-        if isinstance(value, dict):
-            yield from leaves(value, (*path, name))
-        else:
-            yield (*path, name), value
-
-
-def path_text(path: tuple[str, ...]) -> str:
-    """Return the path as one text, which ``build`` reads."""
-    return json.dumps(path, separators=(",", ":"), ensure_ascii=False)
-
-
-def build(counted: Mapping[str, int]) -> Counters:
-    """Return the document that these texts and numbers are the leaves of."""
-    found: Counters = {}
-    for text, count in counted.items():
-        *inner, last = json.loads(text)
-        place = found
-        for name in inner:
-            place = place.setdefault(name, {})
-        place[last] = count
-    return found
-
-
 def sums(numbers: Counters) -> dict[str, int]:
     """Return the columns of a ``Measurement``."""
     queues = numbers.get("queues", {}).values()
@@ -282,52 +215,38 @@ def sums(numbers: Counters) -> dict[str, int]:
 
 MINUTE = 60_000  # ms
 SPREAD = (0.5, 3.0)  # s after the full minute: of many workers the first measures, the others find it done
-EARLY = 180_000  # ms after the first sampling, and after a gap, in which it is done more often: to see something soon
+EARLY = 180_000  # ms after the first sampling, in which it is done more often: to see something soon
 EARLY_EVERY = 10_000  # ms
 
 
-class Sampler:
-    """Every worker checks each minute whether another has measured already. It needs no database: what it measures
-    waits in Redis until a ``BufferFlush`` has written it. Where as much waits as may, what happens is measured later,
-    as one gap."""
+class Sampler(DatabaseDuty):
+    """Every worker checks each minute whether another has measured already. Where the database is away, what happens is
+    measured later, as one gap."""
+
+    MESSAGE = "statistics are not measured: %s"
 
     def __init__(self, engine: Engine, *, clock: Callable[[], float] = time.time) -> None:
         self._engine = engine
         self._clock = clock
-        self._early = True
-        self._full = False
+        self._is_early = True
 
-    def once(self) -> bool:
+    def look(self) -> bool:
         """Make one pass. There is never more to do at once: False."""
-        try:
-            self._look()
-        except Full as error:
-            if not self._full:
-                log.warning("statistics are not measured: %s", error)
-            self._full = True
-        else:
-            self._full = False
+        seen, now = turn(), int(self._clock() * 1000)
+        self._is_early = not seen.began or now - seen.began < EARLY
+        if self._is_due(seen.at, now):
+            survey = self._engine.survey(trust=True)
+            record(survey, seen, now=survey.now or now)
         return False
 
     def pause(self) -> float:
         """Return seconds: to a little after the next full minute."""
-        if self._early and not self._full:
+        if self._is_early and not self.is_away:
             return EARLY_EVERY / 1000
         to_minute = 60 - self._clock() % 60
         return to_minute + random.uniform(*SPREAD)  # noqa: S311  spreading load, not a secret
 
-    def _look(self) -> None:
-        seen, now = turn(), self._now()
-        self._early = now - seen.at > GAP or now - seen.resumed < EARLY
-        if not self._is_due(seen, now):
-            return
-        survey = self._engine.survey(trust=True)
-        record(survey, seen, now=survey.now or now)
-
-    def _is_due(self, seen: Turn, now: int) -> bool:
-        if self._early:
-            return abs(now - seen.at) >= EARLY_EVERY * 0.9
-        return now // MINUTE != seen.at // MINUTE
-
-    def _now(self) -> int:
-        return int(self._clock() * 1000)
+    def _is_due(self, last: int, now: int) -> bool:
+        if self._is_early:
+            return abs(now - last) >= EARLY_EVERY * 0.9
+        return now // MINUTE != last // MINUTE

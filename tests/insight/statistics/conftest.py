@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from machines.engine import Engine, Refused, Survey
-from machines.insight.statistics import recording, writing
+from machines.insight.statistics import recording
 from tests.engine.builders import errand
 
 MINUTE = 60_000
@@ -40,24 +40,13 @@ def box(engine: Engine, transactional_db: None) -> Engine:
 
 @pytest.fixture
 def sample(box: Engine) -> Callable[..., bool]:
-    """``sample(2)``: measures as if it were two minutes after the start, and writes it out unless told not to."""
+    """``sample(2)``: measures as if it were two minutes after the start."""
 
-    def sample(minutes: float, *, flushed: bool = True) -> bool:
+    def sample(minutes: float) -> bool:
         now, seen = START + int(minutes * MINUTE), recording.turn()
-        measured = recording.record(survey_at(box, now), seen, now=now)
-        if flushed:
-            flush()
-        return measured
+        return recording.record(survey_at(box, now), seen, now=now)
 
     return sample
-
-
-def flush() -> int:
-    """All that waits for the database; in how many batches."""
-    batches = 0
-    while recording.buffer().flush(writing.write, limit=500):
-        batches += 1
-    return batches
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ The whole file runs on SQLite, and what another writer or an end may break once 
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -15,16 +14,16 @@ import threading
 import time
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 
-from machines.insight.statistics import recording, writing
+from machines.insight.statistics import recording
 from machines.insight.statistics.recording import Sampler
-from machines.models import MeasuredStretch, Measurement, SamplingTurn
+from machines.models import CounterReading, Measurement, SamplingTurn
 from tests.installation.processes import ROOT, eventually
 from tests.patterns.rewinding import older, rewind
 
-from .conftest import MINUTE, START, flush, survey_at
-from .written import GAPS, HOURS, MINUTES, rows, stretches, total
+from .conftest import MINUTE, START, survey_at
+from .written import GAPS, HOURS, MINUTES, rows, total
 
 
 def test_the_first_look_says_nothing_and_each_further_one_what_happened_since(sample, rounds, refuse):
@@ -77,14 +76,16 @@ def test_two_workers_at_the_same_moment_measure_once(box, rounds):
     def work() -> None:
         seen, found = recording.turn(), survey_at(box, START + MINUTE)
         both.wait(60)
-        measured.append(recording.record(found, seen, now=START + MINUTE))
+        try:
+            measured.append(recording.record(found, seen, now=START + MINUTE))
+        finally:
+            connections.close_all()
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    flush()
     assert sorted(measured) == [False, True]
     assert (total(), total(period=HOURS)) == (8, 8)
 
@@ -101,46 +102,43 @@ def test_who_read_before_another_wrote_does_not_write_after_it(box, sample, roun
     assert total() == 8
 
 
-def test_many_machines_are_read_in_several_calls_each_of_which_moves_its_own_readings(box, sample, rounds, monkeypatch):
-    """Another sampler is between its first call and its last."""
-    monkeypatch.setattr(recording, "AT_ONCE", 1)
+def test_minutes_in_which_nothing_happens_are_measured_and_add_to_an_hour_that_has_counts(sample, rounds):
+    sample(0)
+    for minute, busy in ((1, 0), (2, 3), (3, 0)):
+        rounds(busy)
+        sample(minute)
+    hour, newest = Measurement.objects.get(period=HOURS), Measurement.objects.filter(period=MINUTES).latest("at")
+    assert (hour.covered, hour.transitions, hour.instances) == (3 * MINUTE, 6, newest.instances)
+    assert rows(MINUTES) == [(0, 0), (1, 6), (2, 0)]
+
+
+def test_many_machines_are_measured_at_once(box, sample, rounds, monkeypatch):
+    monkeypatch.setattr(recording, "BATCH", 1)
     box.publish({"id": "lamp", "initial": "off", "states": {"off": {"on": {"press": "off"}}}})
     box.create("lamp", "hall")
     sample(0)
     rounds(1)
     box.fire("lamp", "hall", "press")
-    seen, slow = recording.turn(), survey_at(box, START + MINUTE)
-    late = recording.turn()
-    assert recording.record(slow, seen, now=START + MINUTE)
-    monkeypatch.setattr(recording, "TURN", ":other")  # as if it had been its turn: the readings hold by themselves
-    recording.record(slow, late, now=START + MINUTE)
-    flush()
-    assert total() == 3
+    sample(1)
+    assert (total(), total(period=HOURS)) == (3, 3)
 
 
 DIES = """
 import os, signal, sys, django
 django.setup()
 from django.db import connection
-from machines.connections import get_engine, get_pattern
-from machines.insight.statistics import recording, writing
+from machines.connections import get_engine
+from machines.insight.statistics import recording
 from tests.insight.statistics.conftest import survey_at
-def die(*_, **__):
-    os.kill(os.getpid(), signal.SIGKILL)
 def die_after(execute, sql, params, many, context):
     execute(sql, params, many, context)
-    if where in sql and "INSERT" in sql:
-        die()
+    if where in sql and "SELECT" not in sql:
+        os.kill(os.getpid(), signal.SIGKILL)
 where, now = sys.argv[1], int(sys.argv[2])
-buffer = recording.buffer()
-if where == "sampled":
-    buffer.add_many = die
-if where == "written":
-    buffer.settle = die
 seen = recording.turn()
-recording.record(survey_at(get_engine(), now), seen, now=now)
 with connection.execute_wrapper(die_after):
-    buffer.flush(writing.write, lease=0.001)
+    recording.record(survey_at(get_engine(), now), seen, now=now)
+os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -159,7 +157,10 @@ def environment(redis_url: str, prefix: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("where", ["sampled", MeasuredStretch._meta.db_table, "written"])
+TABLES = [model._meta.db_table for model in (SamplingTurn, Measurement, CounterReading)]
+
+
+@pytest.mark.parametrize("where", [*TABLES, "after it"])
 @pytest.mark.faults
 def test_a_worker_that_is_killed_at_any_point_leaves_each_count_written_once(sample, rounds, redis_url, prefix, where):
     sample(0)
@@ -168,10 +169,29 @@ def test_a_worker_that_is_killed_at_any_point_leaves_each_count_written_once(sam
     command = [sys.executable, "-c", DIES, where, str(START + MINUTE)]
     ended = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    assert rows(MINUTES) == ([(0, 4)] if where == "written" else [])
-    assert flush() == (0 if where == "sampled" else 1)
+    assert rows(MINUTES) == ([(0, 4)] if where == "after it" else [])
     sample(1.5)
-    assert (total(), total(period=HOURS), stretches()) == (4, 4, [(0, 1.5)])
+    assert (total(), total(period=HOURS), total("covered")) == (4, 4, 90_000)
+
+
+def test_a_database_that_is_away_is_said_once_and_what_happened_meanwhile_is_measured_later(box, rounds, caplog):
+    moment = START / 1000
+    sampler = Sampler(box, clock=lambda: moment)
+    assert sampler.once() is False
+    rounds(3)
+    with connection.schema_editor() as editor:
+        editor.delete_model(SamplingTurn)
+    try:
+        for _ in range(9):
+            assert sampler.once() is False
+        assert sampler.pause() > 0
+    finally:
+        with connection.schema_editor() as editor:
+            editor.create_model(SamplingTurn)
+    assert [record.getMessage()[:28] for record in caplog.records] == ["statistics are not measured:"]
+    moment += 10
+    sampler.once()
+    assert sum(Measurement.objects.exclude(period=HOURS).values_list("transitions", flat=True)) == 6
 
 
 def forget(box, minus: int | None) -> None:
@@ -202,7 +222,6 @@ def test_a_server_that_comes_back_with_less_counts_neither_below_zero_nor_twice(
 
 
 def test_a_server_that_comes_back_from_an_older_file_counts_nothing_twice(engine, box, sample, rounds):
-    """Its counters and their readings went back together, so that by themselves they seem right."""
     sample(0)
     rounds(5)
     file = older(engine)
@@ -210,25 +229,11 @@ def test_a_server_that_comes_back_from_an_older_file_counts_nothing_twice(engine
     sample(1)
     rewind(engine, file)
     rounds(1)
-    sample(2)  # of what lies in it five rounds have been written, and the one has not
+    sample(2)  # its counters are lower than they were: what happened cannot be told
     rounds(3)
     sample(3)
     assert rows(MINUTES) == [(0, 14), (2, 6)]
-    assert (total(period=HOURS), stretches()) == (20, [(0, 1), (2, 3)])
-
-
-def test_what_waited_in_that_file_and_was_written_meanwhile_is_left_out(engine, box, sample, rounds):
-    sample(0)
-    rounds(2)
-    sample(1, flushed=False)
-    file = older(engine)
-    flush()
-    rewind(engine, file)
-    rounds(1)
-    sample(1.2)  # into the same minute, which waits again
-    rounds(1)
-    sample(2)
-    assert (rows(MINUTES), stretches()) == ([(0, 4), (1, 4)], [(0, 2)])
+    assert (total(period=HOURS), total("covered")) == (20, 120_000)
 
 
 def test_an_hour_without_a_worker_is_a_gap_and_no_minute(sample, rounds):
@@ -264,7 +269,7 @@ def test_a_machine_that_comes_later_is_measured_from_then_on(box, sample, rounds
 
 
 def test_old_rows_go_some_at_a_time(sample, monkeypatch):
-    monkeypatch.setattr(writing, "AT_ONCE", 3)
+    monkeypatch.setattr(recording, "AT_ONCE", 3)
     now = START // 1000
 
     def make(period: int, ages: list[int]) -> None:
@@ -274,19 +279,14 @@ def test_old_rows_go_some_at_a_time(sample, monkeypatch):
     make(MINUTES, [day, 2 * day + 1, 3 * day, 4 * day])
     make(HOURS, [4 * day, 399 * day, 401 * day])
     make(GAPS, [5, 401 * day])
-    assert [writing.prune(START) for _ in range(3)] == [3, 2, 0]
+    assert [recording.prune(START) for _ in range(3)] == [3, 2, 0]
     assert Measurement.objects.count() == 4
 
 
 def turned(**changed: int) -> int:
     """How often it was sampled since the last call, and the turn as a test wants it from now on."""
-    buffer, seen = recording.buffer(), recording.turn()
-    count = buffer.stats().pending
-    if batch := buffer.claim():
-        buffer.settle(batch)
-    if changed:
-        text = json.dumps(seen.numbers | changed)
-        buffer.add_many([], marks={recording.TURN: (seen.texts[recording.TURN], text)})
+    count = recording.turn().number
+    SamplingTurn.objects.update(**changed, number=0)
     return count
 
 
@@ -297,7 +297,7 @@ def test_the_duty_measures_once_a_minute_and_soon_at_first(box):
     assert sampler.once() is False
     assert (turned(at=now - 8_000), sampler.pause()) == (1, 10)
     sampler.once()
-    assert turned(began=1, resumed=1, at=now - 19_000) == 0
+    assert turned(began=1, at=now - 19_000) == 0
     sampler.once()
     assert turned() == 0  # this minute has been measured
     assert 40 < sampler.pause() < 43.1

@@ -25,7 +25,7 @@ def measured(
 
 
 def turn(began: int) -> None:
-    SamplingTurn.objects.update_or_create(pk=1, defaults={"number": 9, "began": began, "at": NOW})
+    SamplingTurn.objects.update_or_create(pk=1, defaults={"began": began, "at": NOW})
 
 
 def lines(what: str, span: str = "hour", machines=("m",), queue: str = "") -> dict[str, list[float | None]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from machines.models import MeasuredStretch, Measurement
+from machines.models import Measurement
 
-from .conftest import MINUTE, START
+from .conftest import START
 
 MINUTES, HOURS, GAPS = Measurement.Period.MINUTE, Measurement.Period.HOUR, Measurement.Period.GAP
 
@@ -13,12 +13,6 @@ def rows(period: int, column: str = "transitions") -> list[tuple[float, int]]:
     """(minutes after the start, value), the oldest first."""
     found = Measurement.objects.filter(period=period).order_by("at").values_list("at", column)
     return [((at - START // 1000) / 60, value) for at, value in found]
-
-
-def stretches() -> list[tuple[float, float]]:
-    """(begin, end) of what has been written, in minutes after the start."""
-    found = MeasuredStretch.objects.order_by("begin").values_list("begin", "end")
-    return [((begin - START) / MINUTE, (end - START) / MINUTE) for begin, end in found]
 
 
 def total(column: str = "transitions", period: int = MINUTES) -> int:

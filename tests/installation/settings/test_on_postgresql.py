@@ -16,7 +16,6 @@ TESTS = (
     f"{RECORDING}::test_who_read_before_another_wrote_does_not_write_after_it",
     f"{RECORDING}::test_a_worker_that_is_killed_at_any_point_leaves_each_count_written_once",
     f"{RECORDING}::test_old_rows_go_some_at_a_time",
-    "tests/insight/statistics/test_writing.py",
     "tests/insight/statistics/test_series.py",
     "tests/services/test_approvals.py",
     "tests/services/test_seen.py",

@@ -16,7 +16,6 @@ from machines.engine.definitions import Outline
 from machines.insight.statistics import recording
 from machines.models import Measurement
 from tests.cases import for_each
-from tests.insight.statistics.conftest import flush
 from tests.pages.reading import Element, read
 
 HOUR = 3_600_000
@@ -180,7 +179,6 @@ def measured(engine, desk) -> str:
     seen = engine.survey()
     lives = {name: replace(live, now=now - 1000) for name, live in seen.lives.items()}
     recording.record(replace(seen, lives=lives), recording.turn(), now=now - 1000)
-    flush()
     minute = now // 60_000 * 60
     ids = {each.events[0]: each.id for state in outline("desk").states for each in state.transitions}
     for back in range(15, 0, -1):

@@ -9,7 +9,6 @@ import pytest
 
 from machines.insight.statistics import recording
 from machines.models import AuditEntry
-from tests.insight.statistics.conftest import flush
 from tests.pages.reading import fields, read
 
 QUEUE = "/queues/new_device/start/"
@@ -43,7 +42,6 @@ def rows(page) -> list[str]:
 def measure(engine) -> None:
     """As a worker does once a minute."""
     assert recording.record(engine.survey(), recording.turn(), now=int(time.time() * 1000))
-    flush()
 
 
 def test_of_very_many_queues_those_with_dead_jobs_come_first(as_, engine, busy):

@@ -9,8 +9,8 @@ import pytest
 
 from machines.duties import DUTIES
 from machines.engine import WorkerInfo
-from machines.insight.statistics import recording
 from machines.patterns import Locks
+from machines.people import last_seen
 from tests.pages.reading import fields, read
 
 
@@ -157,13 +157,13 @@ def test_the_holder_of_a_duty_is_shown_with_worker_fence_and_end(as_, engine):
 
 def test_what_waits_for_the_database_is_told_and_what_nobody_can_write(as_, engine):
     client = as_("viewer")
-    buffer, now = recording.buffer(), int(time.time() * 1000)
-    buffer.add("m 60 1", counters={"covered": 1}, now=now - 400_000)
-    assert rows(client)["statistics"] == ["statistics", "1", "0", "6 min"]
+    buffer, now = last_seen.buffer(), int(time.time() * 1000)
+    buffer.add("user:0", counters={"n": 1}, now=now - 400_000)
+    assert rows(client)["last seen"] == ["last seen", "1", "0", "6 min"]
     for _ in range(6):
         buffer.claim(lease=0.001, now=now)
         now += 100
-    assert rows(client)["statistics"] == ["statistics", "0", "1", "6 min"]
+    assert rows(client)["last seen"] == ["last seen", "0", "1", "6 min"]
     assert "failed 6 times. It is retried" in read(client.get("/workers/")).text
 
 
