@@ -22,7 +22,7 @@ from machines.conf.server.cluster import free_ports
 from machines.conf.server.folder import find_program
 from tests.conftest import program as program_called
 from tests.engine.connection.test_tls import sign
-from tests.installation.processes import ROOT, eventually
+from tests.installation.processes import COMPILED, ROOT, eventually
 
 from . import files
 
@@ -114,7 +114,7 @@ class Units:
         self.processes: dict[str, GuardedProcess] = {}
 
     def environment(self, name: str) -> dict[str, str]:
-        """The variables of a unit, and nothing of this process but its path."""
+        """The variables of a unit, and nothing of this process but its path and its compiled modules."""
         found = files.environment_file()
         credentials = self.folder / f"credentials of {name}"
         credentials.mkdir(exist_ok=True)
@@ -125,7 +125,7 @@ class Units:
             pairs = [pair.split("=", 1) for pair in shlex.split(line)]
             found |= {key: value.replace("%d", str(credentials)) for key, value in pairs}
         found["SIGNALBOX_HOME"] = str(self.state)
-        return {"PATH": os.environ["PATH"], **found, **self._variables}
+        return {"PATH": os.environ["PATH"], **COMPILED, **found, **self._variables}
 
     def command(self, name: str) -> list[str]:
         (line,) = files.unit(name)["ExecStart"]

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+COMPILED = {name: os.environ[name] for name in ("PYTHONPYCACHEPREFIX",) if name in os.environ}
+"""Where compiled modules are kept, for a process that gets nothing else of this environment."""
 PATIENCE = 180.0  # seconds before a test says that something never happened
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dashboard.site.environment import of_process
-from tests.installation.processes import ROOT
+from tests.installation.processes import COMPILED, ROOT
 
 pytestmark = pytest.mark.faults
 SHOW = """
@@ -32,7 +32,7 @@ def start(tmp_path):
         arguments: Sequence[str | Path] = ("-c", SHOW), *, home: Path | None = None, **variables: str
     ) -> subprocess.CompletedProcess:
         env = {"PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "dashboard.settings", "PYTHONPATH": str(ROOT)}
-        env |= {"SIGNALBOX_HOME": str(home or tmp_path / "home")} | variables
+        env |= COMPILED | {"SIGNALBOX_HOME": str(home or tmp_path / "home")} | variables
         return subprocess.run(
             [sys.executable, *arguments], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
         )
