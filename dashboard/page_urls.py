@@ -74,7 +74,6 @@ urlpatterns = [
     path(MACHINE, machines.show, name="machine"),
     path(f"{MACHINE}charts.json", machines.show_charts, name="machine-charts"),
     path(f"{MACHINE}diagram.svg", machines.diagram, name="diagram"),
-    path(f"{MACHINE}instances/", machines.instances, name="instances"),
     path(f"{MACHINE}instances.csv", instance_list.export_csv, name="instances-csv"),
     path(f"{MACHINE}instances.json", instance_list.export_json, name="instances-json"),
     path(f"{MACHINE}archived/", machines.show_archived, name="archived"),

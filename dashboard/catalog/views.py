@@ -45,7 +45,7 @@ from machines.retention import figures
 
 from .diagram import count_errors, draw_machine
 from .diagram_figures import ModeReadings, read_coverage, read_rates
-from .presenters import Creation, InstanceTable, MachinePage, count_found, load_view
+from .presenters import Creation, InstanceTable, MachinePage, load_view
 
 MONTH = 30 * 86400  # seconds: a published version never changes
 
@@ -95,19 +95,6 @@ def reconcile(request: HttpRequest, machine: str) -> str:
     """Ask for a comparison of a mirrored table."""
     mirrors.request_reconcile(Actor.of(request), machine)
     return "A worker compares all rows with their instances."
-
-
-@require("view")
-def instances(request: HttpRequest, machine: str) -> HttpResponse:
-    """Render the list alone, for the script that refreshes it."""
-    engine = redacted_engine(request)
-    live = engine.live(machine)
-    view = load_view(request, live)
-    listing = InstanceList.from_request(request, count_states(view, live))
-    tally = listing.tally(engine) if listing.narrowed else None
-    track = count_found(view, live, listing, tally)
-    table = InstanceTable.read_problems(engine, listing, listing.read(engine), track=track, total=live.total)
-    return render_page(request, "signalbox/machines/_instances.html", {"table": table, "now_ms": live.now})
 
 
 @require("view")

@@ -192,7 +192,7 @@ class InstanceList:
         address = find_page_address(f"signalbox:{name}", self.machine)
         return f"{address}?{query}" if query else address
 
-    def url(self, *, fragment: bool = False, **changes: object) -> str:
+    def url(self, **changes: object) -> str:
         """Return the address of this list with changed terms. Defaults are left out."""
         texts = self.filter.texts
         terms: dict[str, Any] = {**self.view, "mode": self.mode, **texts, "cols": write_columns(self.columns)}
@@ -200,7 +200,7 @@ class InstanceList:
         if "cursor" in changes:
             terms["back"] = changes.get("back")
         query = urlencode({name: term for name, term in terms.items() if term and (name, term) != USUAL_MODE})
-        address = find_page_address("signalbox:instances" if fragment else "signalbox:machine", self.machine)
+        address = find_page_address("signalbox:machine", self.machine)
         return f"{address}?{query}" if query else address
 
     @property

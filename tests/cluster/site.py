@@ -39,7 +39,7 @@ for definition in sys.argv[1:]:
 PAGES = (
     "/",
     "/machines/payment/",
-    "/machines/payment/instances/",
+    "/machines/payment/rows/",
     "/queues/",
     "/workers/",
     "/search/?q=pay",

@@ -70,7 +70,6 @@ _TABLE = {
     "machine-charts": Entry("view", 200, 405, {"machine": "activation"}),
     "reconcile": Entry("operate", 302, 400, {"machine": "activation"}),
     "diagram": Entry("view", 200, 200, {"machine": "activation"}),
-    "instances": Entry("view", 200, 200, {"machine": "activation"}),
     "versions": Entry("view", 200, 200, {"machine": "activation"}),
     "version": Entry("view", 200, 200, {"machine": "activation", "number": 1}),
     "version-diff": Entry("view", 200, 200, {"machine": "new_device"}),

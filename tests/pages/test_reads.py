@@ -68,7 +68,7 @@ def test_a_page_of_a_machine_that_a_script_published_writes_nothing(as_, engine,
     client = as_("viewer")
     before = Machine.objects.count()
     with written() as sql:
-        for address in ("", "instances/", "diagram.svg", "instances/ATV-123:NBCSports/"):
+        for address in ("", "rows/", "diagram.svg", "instances/ATV-123:NBCSports/"):
             assert client.get(f"/machines/activation/{address}").status_code == 200
         assert client.get("/api/v1/machines/activation/versions").status_code == 200
     assert (sql, Machine.objects.count()) == ([], before)

@@ -31,7 +31,6 @@ from machines.engine.verification.report import FOUND, PROVEN, UNDECIDED, Verifi
 from machines.models import MachineVersion
 from machines.patterns import Throttle
 from machines.people.actor import Actor
-from machines.people.errors import TooFast
 from machines.worker.registry import handlers
 
 MOST = 200  # machines whose definitions are looked through
@@ -200,16 +199,7 @@ def _answer_verification(request: HttpRequest, machine: str) -> JsonResponse:
         return refuse_error(error)
 
 
-def verify_text(request: HttpRequest, machine: str, text: str) -> dict[str, Any]:
-    """Verify the text of a form. Raises TooFast, OffloadError, EngineUnavailable."""
-    if wait := spend(request, COST):
-        raise TooFast(f"{CHECKS}/{PER}s", "account", wait)
-    return _verify(request, machine, text)
-
-
-def _verify(
-    request: HttpRequest, machine: str, text: str, *, format: str = GUESS, longer: bool = False
-) -> dict[str, Any]:
+def _verify(request: HttpRequest, machine: str, text: str, *, format: str, longer: bool) -> dict[str, Any]:
     """Return ``findings``, each with ``range`` (offsets of JavaScript), ``said`` (its verdict in words) and ``steps``
     (its run in words), perhaps ``run_text`` (that the simulator plays) and ``link`` (to it), and ``counts``, of each
     verdict. ``unread``: why there is nothing to verify.

@@ -78,7 +78,6 @@ class Workspace:
     checked: dict[str, Any] = field(default_factory=dict)
     published: MachineVersion | None = None
     drawn: str = ""
-    verified: dict[str, Any] = field(default_factory=dict)
     mistake: str = ""
     theirs: Draft | None = None
     others: list[Any] = field(default_factory=list)
@@ -135,7 +134,7 @@ def edit(request: HttpRequest, machine: str) -> HttpResponse:
 
 @answer_form("studio", "publish", "draft.save")
 def submit(request: HttpRequest, machine: str) -> HttpResponse:
-    """Do what the form does without a script: check the text, convert it, or save it as a draft."""
+    """Save the text as a draft, as the form does without a script."""
     space = _open(request, Actor.of(request), machine)
     space.text, space.note = request.POST.get("text", ""), request.POST.get("note", "")
     return _submit(request, space)
@@ -190,22 +189,10 @@ def _draw_first(request: HttpRequest, space: Workspace) -> None:
 
 
 def _submit(request: HttpRequest, space: Workspace) -> HttpResponse:
-    """Do what was asked without a script: check, convert, or save."""
-    form, do = TextForm(request.POST), request.POST.get("do", "check")
+    form, actor, draft = TextForm(request.POST), Actor.of(request), space.draft
     space.text = space.text.replace("\r\n", "\n")
     if not form.is_valid():
         return _render_page(request, space, form=form, status=400)
-    if do == "save":
-        return _save(request, space)
-    write = do.removeprefix("write-")
-    status = _check(request, space, write=write if write in WRITTEN else "")
-    if do == "verify" and status == 200:
-        status = _verify(request, space)
-    return _render_page(request, space, status=status)
-
-
-def _save(request: HttpRequest, space: Workspace) -> HttpResponse:
-    actor, draft = Actor.of(request), space.draft
     machine = space.machine or _name(request, space)
     if space.mistake:
         return _render_page(request, space, status=400)
@@ -231,35 +218,14 @@ def _format_of(space: Workspace) -> str:
 
 def _name(request: HttpRequest, space: Workspace) -> str:
     """Return the name that a new text gives its machine."""
-    _check(request, space)
+    try:
+        space.checked = offload.run("study", space.text, who=Actor.of(request).id, cpu=CPU).answer
+    except offload.OffloadError as error:
+        space.mistake = f"{error.message} ({error.code})"
     name = str(space.checked.get("machine", ""))
     if not name or check_machine_name(name) is not None:
         space.mistake = space.mistake or 'The text does not name its machine: write "id" at its beginning. (SB106)'
     return name
-
-
-def _check(request: HttpRequest, space: Workspace, *, write: str = "") -> int:
-    """Read the text for a page without script. Return the status of the page."""
-    try:
-        done = offload.run("study", space.text, who=Actor.of(request).id, cpu=CPU, write=write)
-    except offload.OffloadError as error:
-        space.mistake = f"{error.message} ({error.code})"
-        return status_of(type(error))
-    space.checked = done.answer
-    if write and "written" in done.answer:
-        space.text = done.answer["written"]
-    space.mistake = done.answer.get("refused", "")
-    return 200
-
-
-def _verify(request: HttpRequest, space: Workspace) -> int:
-    """Verify the text for a page without script. Return the status of the page."""
-    try:
-        space.verified = checks.verify_text(request, space.machine, space.text)
-    except SignalboxError as error:
-        space.mistake = f"{error.message} ({error.code})"
-        return status_of(type(error))
-    return 200
 
 
 def _render_page(
@@ -268,7 +234,7 @@ def _render_page(
     form = form or TextForm(initial={"text": space.text, "note": space.note})
     context = {
         "section": "machines", "space": space, "machine": space.machine, "form": form, "chosen": chosen,
-        "starters": [] if space.machine else list_starters().values(), "written": WRITTEN, "fields": FIELDS,
+        "starters": [] if space.machine else list_starters().values(), "fields": FIELDS,
     }  # fmt: skip
     context |= describe_versions(redacted_engine(request), space.machine) if space.machine else {"live": None}
     return render_page(request, "signalbox/studio/studio.html", context, status=status)

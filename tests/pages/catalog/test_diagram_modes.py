@@ -156,7 +156,7 @@ def test_every_link_of_the_page_keeps_the_mode(as_, desk, mode):
     wanted = mode != "count"
     for link in (*page.one("nav", class_="tabs").all("a"), *drawing(page).all("a", class_="state")):
         assert (f"mode={mode}" in link["href"]) == wanted
-    assert (f"mode={mode}" in page.one("div", data_region="listing")["data-list"]) == wanted
+    assert (f"mode={mode}" in page.one("div", data_region="listing")["data-first"]) == wanted
 
 
 def test_a_mode_nobody_knows_is_the_count(as_, desk):

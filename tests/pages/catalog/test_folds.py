@@ -35,7 +35,7 @@ def test_each_state_around_others_folds_and_unfolds_by_a_link(as_, delivery):
     assert {"Parcel", "Invoice", "Open"} <= states(folded)
     assert grip(folded, "Parcel") == f"{MACHINE}?mode=age&state=Paying#fold-3"
     assert "fold=Parcel%2CInvoice" in grip(folded, "Invoice")
-    assert "fold=Parcel" in folded.one("div", data_region="listing")["data-list"]
+    assert "fold=Parcel" in folded.one("div", data_region="listing")["data-first"]
     assert "fold=Parcel" in folded.one("a", download="delivery-1.svg")["href"]
 
 

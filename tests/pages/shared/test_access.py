@@ -17,7 +17,6 @@ from tests.pages.table import NOT_FOR_BROWSERS, OF_INSTANCE, TABLE
 MISSING = [
     ("machine", {"machine": "nothing"}),
     ("diagram", {"machine": "nothing"}),
-    ("instances", {"machine": "nothing"}),
     ("rows", {"machine": "nothing"}),
     ("create", {"machine": "nothing"}),
     ("instance", {"machine": "activation", "id": "nobody"}),

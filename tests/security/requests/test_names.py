@@ -47,7 +47,7 @@ def client(scoped, prefix) -> Client:
 
 
 def addresses() -> list[str]:
-    of_machine = ("machine", "instances", "rows", "diagram", "bulk-new", "machine-charts", "completion")
+    of_machine = ("machine", "rows", "diagram", "bulk-new", "machine-charts", "completion")
     pages = [reverse(f"signalbox:{name}", args=[LOST]) for name in of_machine]
     pages += [
         reverse(f"signalbox:{name}", args=[LOST, "x"]) for name in ("instance", "queue", "force", "edit", "delete")

@@ -1,9 +1,9 @@
 // Updates the rows of the instance list in place while instances move. A line above the list says how many are new.
 
 import { element } from "../shared/dom.js";
-import { load, refill } from "../shared/regions.js";
+import { find, load } from "../shared/regions.js";
 
-const list = () => document.querySelector("[data-list]");
+const list = () => find(document, "listing");
 const listRows = (root) => [...root.querySelectorAll("tr[data-row]")];
 const line = () => document.querySelector("[data-fresh]");
 
@@ -25,7 +25,9 @@ export function watchNew() {
   line().addEventListener("click", async (event) => {
     if (!event.target.closest("a")) return;
     event.preventDefault();
-    await refill(list(), list().dataset.list);
+    const fresh = await load(list().dataset.first);
+    if (!fresh) return;
+    list().replaceChildren(...document.importNode(find(fresh, "listing"), true).childNodes);
     tell("");
     list().querySelector("a.key")?.focus({ preventScroll: true });
   });

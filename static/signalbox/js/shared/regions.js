@@ -15,12 +15,6 @@ export async function refresh(names, url = location.href, signal = undefined, st
   return true;
 }
 
-/** Replaces the content of `element` by the document at `url`. */
-export async function refill(element, url) {
-  const fresh = await load(url);
-  if (fresh && !element.contains(document.activeElement)) element.replaceChildren(...fresh.body.childNodes);
-}
-
 /** Returns the document at `url`, or null. */
 export async function load(url, signal) {
   const text = await fetchText(url, { signal });

@@ -90,7 +90,6 @@ const checker = new Checker({
 });
 
 const choose = makeTabs(document.querySelector("[data-tabs]"));
-for (const button of form.querySelectorAll("[data-without]")) button.hidden = true; // what they do happens by itself
 const drafts = writable ? startDrafts() : null;
 const stateForm = writable ? startDrawing() : null;
 checker.ask(0);

@@ -52,19 +52,6 @@ def test_a_machine_that_is_not_there_is_a_404(as_, lamps):
     assert as_("publisher").get("/machines/nothing/edit/").status_code == 404
 
 
-def test_without_a_script_findings_and_diagram_come_after_a_submit(as_, lamps):
-    client = as_("publisher")
-    form = form_of(read(client.get(EDIT)))
-    answer = client.post(
-        form["action"], fields(form) | {"text": json.dumps(FIRST | {"initial": "offf"}), "do": "check"}
-    )
-    page = read(answer)
-    assert 'no state "offf"' in page.one("section", id="findings").text
-    good = read(client.post(form["action"], fields(form) | {"text": json.dumps(SECOND), "do": "check"}))
-    assert good.all("svg", class_="sb-diagram")
-    assert Draft.objects.count() == 0
-
-
 def test_the_page_opens_with_the_diagram_of_its_text(as_, lamps):
     client, person = as_("publisher"), get_user_model().objects.get()
     adopt("lamp")
@@ -121,12 +108,6 @@ def test_a_new_text_without_an_id_says_so(as_, db):
 def test_each_template_opens(as_, db, name):
     page = read(as_("publisher").get(f"{NEW}?template={name}"))
     assert json.loads(fields(form_of(page))["text"]) == json.loads(list_starters()[name].text)
-
-
-def test_a_paste_of_another_format_is_converted_without_a_script(as_, db):
-    text = "stateDiagram-v2\n  [*] --> a\n  a --> b: go\n"
-    page = read(as_("publisher").post(NEW, {"text": text, "do": "write-json"}))
-    assert set(json.loads(fields(form_of(page))["text"])["states"]) == {"a", "b"}
 
 
 def test_a_draft_that_somebody_changed_is_a_conflict_with_both_texts(as_, lamps):
@@ -333,13 +314,3 @@ def test_a_machine_made_to_explode_is_not_decided_within_its_budget(as_, lamps):
     answer = post(as_("publisher"), f"{EDIT}verify/", json.dumps(bomb)).json()
     assert answer["counts"]["undecided"] > 0
     assert any("within the budget" in one["message"] for one in answer["findings"])
-
-
-def test_without_a_script_a_text_is_verified_after_a_submit(as_, lamps):
-    client = as_("publisher")
-    form = form_of(read(client.get(EDIT)))
-    page = read(client.post(form["action"], fields(form) | {"text": json.dumps(STUCK), "do": "verify"}))
-    panel = page.one("section", id="verify").text
-    assert "1 found" in panel
-    assert "fire break" in panel
-    assert Draft.objects.count() == 0
