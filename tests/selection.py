@@ -46,7 +46,7 @@ FIXTURES = {
 FOLDERS = {
     "faults": ("tests/faults/",),
     "hostile": (
-        "tests/definitions/checks/test_robustness.py",
+        "tests/engine/definitions/checks/test_robustness.py",
         "tests/formats/test_hostile_texts.py",
         "tests/insight/test_oracle.py",
         "tests/security/fuzz/",
@@ -54,8 +54,8 @@ FOLDERS = {
         "tests/security/requests/test_bombs.py",
         "tests/security/requests/test_hostile.py",
         "tests/security/requests/test_injection.py",
-        "tests/statecharts/test_reference.py",
-        "tests/statecharts/test_sameness.py",
+        "tests/engine/interpreter/charts/test_reference.py",
+        "tests/engine/interpreter/charts/test_sameness.py",
     ),
     "matrix": ("tests/security/matrix/",),
 }
@@ -70,10 +70,10 @@ LONG = (
     "tests/installation/packages/test_extras.py",
     "tests/docs/test_site.py::test_the_site",
     "tests/deployment/test_recipe.py",
-    "tests/versions/test_generated_pairs.py",
-    "tests/services/test_version_rules.py",
+    "tests/engine/versions/migration/test_generated_pairs.py",
+    "tests/approvals/test_version_rules.py",
     "tests/worker/execution/test_process.py::test_work_that_kills_its_worker_each_time_ends_dead",
-    "tests/versions/test_replay_generated.py",
+    "tests/engine/versions/replay/test_replay_generated.py",
     "tests/security/fuzz/test_fuzz.py::test_nothing_breaks",
     "tests/worker/execution/test_process.py",
     "tests/browser/test_every_page.py::test_every_page",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from machines.engine.definitions.findings import make_finding
-from tests.definitions.finding_codes import CODES
+from tests.engine.definitions.finding_codes import CODES
 
 from . import page, public_machines, waivers
 from .result import Result, Status

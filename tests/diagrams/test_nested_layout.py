@@ -14,7 +14,7 @@ from machines.diagrams.layout import levels
 from machines.diagrams.layout.graphviz import graphviz_host
 from machines.diagrams.layout.state_tree import Tree, fold
 from machines.engine.definitions import Outline, outline
-from tests.definitions.strategies import charts
+from tests.engine.definitions.strategies import charts
 
 from .places import below_heading, faults
 from .samples import example, large, parsed, tangled

@@ -9,7 +9,7 @@ from pathlib import Path
 from machines.formats import FORMATS, READERS, SUFFIXES, WRITERS
 from machines.formats.xstate.context import INVOKE_KEYS, MACHINE_KEYS, STATE_KEYS, VERBS
 from tests.cases import for_each
-from tests.definitions.finding_codes import CODES
+from tests.engine.definitions.finding_codes import CODES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 ROWS = {match[1]: match[0] for match in re.finditer(r"^\| `(\w+)` \|.*\|$", PAGE.split("\n## ")[0], re.M)}

@@ -10,8 +10,8 @@ from collections import Counter
 import pytest
 
 from machines.engine import Engine
+from tests.engine.versions.storage_audit import StorageAudit
 from tests.installation.processes import eventually
-from tests.versions.storage_audit import StorageAudit
 
 from .audit import audit
 from .builders import begin

@@ -12,7 +12,7 @@ from machines.engine.definitions import check
 from machines.engine.errors import DefinitionError
 from machines.formats import load, read
 from tests.cases import for_each
-from tests.definitions.strategies import definitions, trees
+from tests.engine.definitions.strategies import definitions, trees
 
 from .test_xstate_versions import FOUR
 

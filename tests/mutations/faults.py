@@ -87,7 +87,7 @@ FAULTS = (
         LUA + "instances/step_jobs.lua",
         "if other ~= job then others[#others + 1] = other end",
         "others[#others + 1] = other",
-        ("tests/engine/jobs/test_jobs.py", "tests/statecharts/test_semantics.py"),
+        ("tests/engine/jobs/test_jobs.py", "tests/engine/interpreter/charts/test_semantics.py"),
     ),
     Fault(
         "a dead job is awaited again after the state was entered anew",
@@ -143,14 +143,14 @@ FAULTS = (
         LUA + "interpreter/permits.lua",
         "if permit.by and permit.by == actor then",
         "if permit.by and permit.by == '' then",
-        ("tests/engine/instances/test_permits.py", "tests/services/test_approvals.py"),
+        ("tests/engine/instances/test_permits.py", "tests/approvals/test_approvals.py"),
     ),
     Fault(
         "reenter does not leave the state",
         LUA + "interpreter/configurations.lua",
         "if not transition.reenter then",
         "if true then",
-        ("tests/engine/instances/test_fire.py", "tests/statecharts/test_semantics.py"),
+        ("tests/engine/instances/test_fire.py", "tests/engine/interpreter/charts/test_semantics.py"),
     ),
     Fault(
         "internal events are taken last first",
@@ -160,7 +160,7 @@ FAULTS = (
         (
             "tests/engine/instances/test_fire.py",
             "tests/engine/interpreter/test_properties.py",
-            "tests/statecharts/test_semantics.py",
+            "tests/engine/interpreter/charts/test_semantics.py",
         ),
     ),
     Fault(
@@ -214,7 +214,7 @@ FAULTS = (
         LUA + "interpreter/configurations.lua",
         "do list[#list + 1] = transition end",
         "do table.insert(list, 1, transition) end",
-        ("tests/statecharts/test_semantics.py",),
+        ("tests/engine/interpreter/charts/test_semantics.py",),
     ),
     Fault(
         "two top states at once are a legal configuration",
@@ -222,7 +222,7 @@ FAULTS = (
         "return top == 1",
         "return top >= 1",
         (
-            "tests/statecharts/test_semantics.py",
+            "tests/engine/interpreter/charts/test_semantics.py",
             "tests/engine/instances/test_force.py",
             "tests/engine/instances/test_repairs.py",
         ),
@@ -233,21 +233,21 @@ FAULTS = (
         "machines/approvals/actions.py",
         "State.OPEN, expires_at__lte=now)",
         "State.OPEN, expires_at__lt=now.replace(year=2000))",
-        ("tests/services/test_approvals.py",),
+        ("tests/approvals/test_approvals.py",),
     ),
     Fault(
         "a person decides a request of their own",
         "machines/approvals/actions.py",
         "    if approval.asker_id == actor.id:\n        raise OwnRequest",
         "    if not approval.asker_id:\n        raise OwnRequest",
-        ("tests/services/test_approvals.py",),
+        ("tests/approvals/test_approvals.py",),
     ),
     Fault(
         "a token of smaller reach withdraws",
         "machines/approvals/queries.py",
         "return approval.asker_id == actor.id and reaches",
         "return approval.asker_id == actor.id",
-        ("tests/services/test_approvals.py",),
+        ("tests/approvals/test_approvals.py",),
     ),
     Fault(
         "a token of a deactivated owner opens doors",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.pages.conftest import activation, as_, delivery, devices, user_of, waiting
-from tests.services.conftest import actor, person
+from tests.people.orders import actor, person
 
 from . import world as worlds
 from .between import Between

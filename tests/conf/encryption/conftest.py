@@ -16,7 +16,7 @@ from machines.models import AlarmRoute, Approval, Webhook
 from machines.people.actor import Actor
 from machines.webhooks import management
 from tests.pages.conftest import as_, user_of
-from tests.services.conftest import order
+from tests.people.orders import order
 
 __all__ = ["as_", "order", "user_of"]
 CANARY = "zq7CANARY"

@@ -10,7 +10,7 @@ from machines.engine import DefinitionError, limits
 from machines.formats import load, read
 from machines.formats.scxml.elements import MAX_DEPTH
 from tests.cases import for_each
-from tests.definitions.finding_codes import CODES
+from tests.engine.definitions.finding_codes import CODES
 
 from .builders import definition, document, findings
 

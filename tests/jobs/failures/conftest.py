@@ -11,9 +11,6 @@ from machines.engine import Engine
 from machines.jobs.failures.duties import FailureFollower
 from machines.models import FailureGroup
 from tests.engine.builders import errand
-from tests.services.conftest import actor, person
-
-__all__ = ["actor", "person"]
 
 
 def stuck(**invoke: Any) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from machines.engine.definitions import check, compile, outline
 from machines.engine.errors import DefinitionError
 from machines.engine.limits import MAX_DEFINITION, check_external_event_name
 from machines.formats import READERS, WRITERS, dump, load
-from tests.definitions.finding_codes import CODES
 from tests.engine.builders import NOW
+from tests.engine.definitions.finding_codes import CODES
 
 from . import mutations, trees
 from .cases import Case, expand, times

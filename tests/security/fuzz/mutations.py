@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.definitions.strategies import KEYS
+from tests.engine.definitions.strategies import KEYS
 
 from . import trees, words, world
 from .cases import MAKERS, deep, expand, many, times

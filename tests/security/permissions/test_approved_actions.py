@@ -21,8 +21,8 @@ from machines.people.actor import Actor
 from machines.worker.registry import discover
 from tests.engine.dumps import unchanged
 from tests.instances.bulks.builders import step, work_off
+from tests.instances.test_doors import browser
 from tests.security.between import Between
-from tests.services.test_doors import browser
 
 from .test_permitted_transitions import EVEN, ODD, WHY, flat, published
 

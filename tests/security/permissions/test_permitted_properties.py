@@ -21,9 +21,9 @@ from machines.engine.definitions import check, outline
 from tests.conftest import remove
 from tests.engine.builders import NOW
 from tests.engine.interpreter import strategies as flat
-from tests.statecharts import strategies as charted
-from tests.statecharts.profile import RUN, TIMES
-from tests.statecharts.rendering import definition_of
+from tests.engine.interpreter.charts import strategies as charted
+from tests.engine.interpreter.charts.profile import RUN, TIMES
+from tests.engine.interpreter.charts.rendering import definition_of
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(180 * TIMES)]
 

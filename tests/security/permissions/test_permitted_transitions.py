@@ -26,8 +26,8 @@ from machines.people.permissions import RIGHTS
 from machines.worker.registry import discover
 from tests.engine.dumps import unchanged
 from tests.instances.bulks.builders import step, work_off
+from tests.instances.test_doors import browser, by_admin, by_page
 from tests.pages.reading import read
-from tests.services.test_doors import browser, by_admin, by_page
 
 EVEN = 1_800_000_000_000  # ms; one second later is odd
 ODD = EVEN + 1000
