@@ -83,7 +83,7 @@ class LimitForm(ReasonForm):
         required=False,
         max_length=20,
         widget=forms.TextInput(PLAIN),
-        help_text='"100/s", "30/m", "5/10s", or "none". Blank: as the definition declares.',
+        help_text='"100/s", "30/m", "5/10s burst 20", or "none". Blank: as the definition declares.',
     )
     field_order = ("concurrency", "rate", "reason")
 

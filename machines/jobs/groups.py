@@ -49,6 +49,11 @@ class GroupFigures:
     is_own: bool = False
 
     @property
+    def place(self) -> str:
+        """Return the place where its jobs are found."""
+        return "leased" if self.running and not self.waiting else "ready"
+
+    @property
     def limits(self) -> str:
         """Describe why jobs of the group may have to wait; "" where it has no limits."""
         words = [f"{self.concurrency:,} at a time"] if self.concurrency is not None else []

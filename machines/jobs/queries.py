@@ -11,7 +11,7 @@ from machines.people.actor import Actor
 from machines.people.redaction import redactor_of
 from machines.worker.execution.output import read_output
 
-UNLISTED: dict[str, Any] = {"input": None, "data": {}, "unique": "", "group": "", "batch": "", "trace": "", "log": ()}
+UNLISTED: dict[str, Any] = {"input": None, "data": {}, "unique": "", "batch": "", "trace": "", "log": ()}
 
 
 def get(actor: Actor, machine: str, job: str, *, redactor: Redactor | None = None) -> Job:

@@ -28,7 +28,11 @@ def rows(page):
 
 
 def names(page):
-    return [row.one("th").text for row in page.one("table").all("tr")[1:]]
+    return [row.one("th").text for row in list_rows(page)]
+
+
+def list_rows(page):
+    return page.one("table").all("tr")[1:]
 
 
 def test_the_deepest_group_comes_first_with_its_figures_and_limits(as_, yard):
@@ -39,6 +43,16 @@ def test_the_deepest_group_comes_first_with_its_figures_and_limits(as_, yard):
     assert rows(page)[0][5] == "2 at a time and 5/s burst 20"
     assert "3 groups, all ready jobs read." in page.one("main").text
     assert not page.all("form", class_="act"), "a viewer changes nothing"
+
+
+def test_a_name_leads_to_the_jobs_of_its_group(as_, yard):
+    client = as_("viewer")
+    links = {row.one("th").text: row.one("th").one("a")["href"] for row in list_rows(read(client.get(GROUPS)))[:2]}
+    assert links["acme"] == "/queues/door/work/?place=ready&group=acme"
+    assert "2 found in 6 of 6 jobs" in read(client.get(links["<b>"])).one("main").text
+    yard.take("door", "work", "w", count=6)
+    links = [link["href"] for row in list_rows(read(client.get(GROUPS))) for link in row.one("th").all("a")]
+    assert ["place=leased" in link for link in links] == [True, True]
 
 
 def test_a_queue_without_jobs_says_where_groups_come_from(as_, yard):

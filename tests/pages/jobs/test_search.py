@@ -52,6 +52,14 @@ def test_jobs_are_found(as_, yard, query, ids):
     assert "found in" in page.one("main").text
 
 
+def test_the_list_shows_groups_and_a_search_offers_actions_on_what_it_found_alone(as_, yard):
+    client = as_("supervisor")
+    every, some = (read(client.get(f"{QUEUE}?place=ready{more}")).one("main").text for more in ("", "&group=acme"))
+    assert "group acme" in every
+    assert ("Purge all ready jobs" in every, "Act on all found" in every) == (True, False)
+    assert ("Purge all ready jobs" in some, "Act on all found" in some) == (False, True)
+
+
 def test_a_search_says_how_far_it_came_and_goes_on(as_, yard, monkeypatch):
     monkeypatch.setattr(search, "PAGE", 2)
     monkeypatch.setattr(search, "BUDGET", 2)
