@@ -78,9 +78,8 @@ def export_machine(command: BaseCommand, name: str, path: Path, *, progress: boo
     with Actor.console().records("machine.export", machine=name, target=path.name) as entry, _interruptible(command):
         export.run(Meter(command, "exported", progress))
         entry.note(instances=export.instances)
-    goes_on = f", {export.resumed} of them by an earlier run" if export.resumed else ""
     command.stdout.write(
-        f"{path}: {name} with {export.instances} instances{goes_on}, {export.jobs} jobs without an instance,"
+        f"{path}: {name} with {export.instances} instances, {export.jobs} jobs without an instance,"
         f" {path.stat().st_size} bytes"
     )
 
@@ -190,11 +189,11 @@ class Meter:
 
 @contextlib.contextmanager
 def _interruptible(command: BaseCommand) -> Iterator[None]:
-    """End quietly after Ctrl-C: what was done stays done, and the same command goes on from there."""
+    """End quietly after Ctrl-C. Records that were imported stay, and the same command goes on behind them."""
     try:
         yield
     except KeyboardInterrupt:
-        command.stderr.write("\nstopped; run the same command again to go on")
+        command.stderr.write("\nstopped; run the same command again")
         sys.exit(INTERRUPTED)
     except OSError as error:
         raise CommandError(f"{error.filename or ''}: {error.strerror or error}") from error

@@ -5,6 +5,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from machines.engine.publishing.catalog import Catalog
 from machines.engine.publishing.machine_meta import read_policy, refuse_growing
 from machines.engine.rates import QueueRate
 
-from .records import ChunkWriter, Damaged, TransferHeader, read_chunks
+from .records import ChunkWriter, TransferHeader
 
 SCAN = 1000  # keys that one step scans
 TOGETHER = 50  # instances that one call reads
@@ -35,8 +36,7 @@ class Export:
 
     Each instance is read in one atomic call, so its state, history, timers and jobs belong together. Different
     instances are read at different times: an instance that exists all the time is in the file, one that is created
-    or deleted meanwhile may be. The file is written as ``<path>.part`` first; an export that was stopped goes on with
-    it.
+    or deleted meanwhile may be. The file is written as ``<path>.part`` first, anew by each export.
     """
 
     def __init__(self, client: Client, keys: Keys, machine: str, path: Path) -> None:
@@ -46,67 +46,29 @@ class Export:
         self.machine = arguments.check_machine(machine)
         self.path = path
         self.part = path.with_name(path.name + ".part")
-        self.resumed = 0
         self.instances = self.jobs = 0
         self._seen: set[int] = set()
         self._versions: set[int] = set()
 
     def run(self, progress: Progress = lambda done, total: None) -> TransferHeader:
         """Write the file and return its header. Raises BadInput for a file that exists, UnknownMachine,
-        EngineUnavailable; an interrupted run leaves the part that is written."""
+        EngineUnavailable."""
         if self.path.exists():
             raise BadInput(f"{self.path} exists: remove it, or give another name")
         partitions = self._catalog.partitions(self.machine)
         refuse_growing(self.machine, self._catalog.find_growth(self.machine))  # a scan could miss what moves
-        writer = ChunkWriter(self.part)
-        try:
-            header = self._begin(writer, len(partitions))
+        header = TransferHeader(self.machine, secrets.token_hex(8), len(partitions), round(time.time() * 1000))
+        with closing(ChunkWriter(self.part)) as writer:
+            writer.add(header.as_line())
+            self._write_versions(writer)
             total = self._count(partitions)
             scan = self._scan(partitions)
             while found := list(islice(scan, TOGETHER)):
                 self._export_instances(writer, found)
                 progress(self.instances, total)
             self._export_rest(writer, partitions)
-        except BaseException:
-            writer.flush()
-            raise
-        finally:
-            writer.close()
         self.part.rename(self.path)
         return header
-
-    def _begin(self, writer: ChunkWriter, partitions: int) -> TransferHeader:
-        """Write the header, or read what an earlier run has written."""
-        header = None
-        for chunk in writer.resume(read_chunks(self.part, cut=True)):
-            for line in chunk.lines:
-                if header is None:
-                    header = TransferHeader.read(self.part, line)
-                self._note(line)
-        if header is not None:
-            if header.machine != self.machine:
-                raise Damaged(self.part, f"it is the beginning of an export of {header.machine!r}")
-            self.resumed = self.instances
-            return header
-        header = TransferHeader(self.machine, secrets.token_hex(8), partitions, round(time.time() * 1000))
-        writer.add(header.as_line())
-        self._write_versions(writer)
-        return header
-
-    def _note(self, line: dict[str, Any]) -> None:
-        """Remember a line that an earlier run has written."""
-        if line["kind"] == "instance":
-            self._seen.add(_digest("i", line["id"]))
-            self.instances += 1
-        elif line["kind"] == "job":
-            self._seen.add(_digest("j", line["job"][0]))
-            self.jobs += 1
-        elif line["kind"] == "version":
-            self._versions.add(line["number"])
-        elif line["kind"] == "counters":
-            self._seen.add(_digest("c", line["partition"]))
-        elif line["kind"] in ("settings", "end"):
-            self._seen.add(_digest(line["kind"], ""))
 
     def _write_versions(self, writer: ChunkWriter) -> None:
         """Write the versions that are not in the file yet."""
@@ -128,15 +90,9 @@ class Export:
             head, _, rest = name.partition("}:")
             word, _, id = rest.partition(":")
             found = heads.get(f"{head}}}:{word}:")
-            if found is not None and self._is_new(found[1], id):
+            if found is not None and (digest := _digest(found[1], id)) not in self._seen:
+                self._seen.add(digest)
                 yield (*found, id)
-
-    def _is_new(self, kind: str, id: str) -> bool:
-        digest = _digest(kind, id)
-        if digest in self._seen:
-            return False
-        self._seen.add(digest)
-        return True
 
     def _export_instances(self, writer: ChunkWriter, found: Sequence[tuple[Partition, str, str]]) -> None:
         """Write the records of some instances and jobs."""
@@ -168,14 +124,11 @@ class Export:
     def _export_rest(self, writer: ChunkWriter, partitions: Sequence[Partition]) -> None:
         """Write versions that are newer than the beginning, settings, counters, and the end."""
         self._write_versions(writer)
-        if self._is_new("settings", ""):
-            writer.add({"kind": "settings", **read_settings(self._caller, partitions)})
+        writer.add({"kind": "settings", **read_settings(self._caller, partitions)})
         for number, partition in enumerate(partitions):
-            if self._is_new("c", str(number)):
-                reply = require_ok("sb_export", self._caller.call("sb_export", partition.root, "counters"))
-                writer.add_text(f'{{"partition":"{number}",{str(reply[1])[1:]}')
-        if self._is_new("end", ""):
-            writer.add({"kind": "end", "instances": self.instances, "jobs": self.jobs, "versions": len(self._versions)})
+            reply = require_ok("sb_export", self._caller.call("sb_export", partition.root, "counters"))
+            writer.add_text(f'{{"partition":"{number}",{str(reply[1])[1:]}')
+        writer.add({"kind": "end", "instances": self.instances, "jobs": self.jobs, "versions": len(self._versions)})
 
 
 def scan_keys(client: Client, pattern: str) -> Iterator[str]:

@@ -74,23 +74,12 @@ class ChunkWriter:
     """Appends chunks to a file. Lines wait in memory until a chunk is full or ``flush`` is called."""
 
     def __init__(self, path: Path) -> None:
-        """Open ``path``, and continue behind the chunks that it holds."""
+        """Begin ``path`` anew."""
         self.number = 0
-        self.lines = 0
         self._whole = hashlib.sha256()
         self._waiting: list[str] = []
         self._bytes = 0
-        self._file: BinaryIO = path.open("ab")
-
-    def resume(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-        """Pass on the whole chunks of the file, and remove what follows the last of them."""
-        end = 0
-        for chunk in chunks:
-            self.number, self._whole, end = chunk.number, chunk.whole, chunk.end
-            self.lines += len(chunk.lines)
-            yield chunk
-        self._file.truncate(end)
-        self._file.seek(0, os.SEEK_END)
+        self._file: BinaryIO = path.open("wb")
 
     def add(self, line: dict[str, Any]) -> None:
         self.add_text(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
@@ -109,7 +98,6 @@ class ChunkWriter:
         body = "".join(line + "\n" for line in self._waiting).encode()
         self._whole.update(body)
         self.number += 1
-        self.lines += len(self._waiting)
         trailer = {
             "kind": "chunk",
             "number": self.number,
@@ -142,9 +130,8 @@ class Chunk:
     end: int
 
 
-def read_chunks(path: Path, *, cut: bool = False) -> Iterator[Chunk]:
-    """Yield the chunks of a file, each checked by its digests. Raises Damaged. With ``cut``, of a file that is still
-    written: the first chunk that is not whole ends it."""
+def read_chunks(path: Path) -> Iterator[Chunk]:
+    """Yield the chunks of a file, each checked by its digests. Raises Damaged."""
     whole, number, start = hashlib.sha256(), 0, 0
     with path.open("rb") as file:
         while True:
@@ -156,8 +143,6 @@ def read_chunks(path: Path, *, cut: bool = False) -> Iterator[Chunk]:
                 body, length = _unpack(file)
                 chunk = _check(body, number, whole, start, start + length)
             except ValueError as error:
-                if cut:
-                    return
                 raise Damaged(path, str(error), chunk=number, offset=start) from None
             whole, start = chunk.whole.copy(), chunk.end
             yield chunk
