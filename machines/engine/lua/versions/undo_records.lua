@@ -17,10 +17,12 @@ local function list_changes(before, after)
     return set, gone
 end
 
--- Makes the record of a move that is about to be written; nil where the plan keeps none. `added` are the jobs it has added.
+-- Makes the record of a move that is about to be written; nil where the plan keeps none, and of a move that changes the version
+-- alone: so does the way back. `added` are the jobs it has added.
 function undo_records.make(result, added)
     local plan, before, after = result.plan, result.before, result.after
-    if plan.undo <= 0 then return nil end
+    local is_trivial = result.is_plain and (plan.spec.inverse_of or after.raw._actor == before.raw._actor)
+    if plan.undo <= 0 or is_trivial then return nil end
     local set, gone = list_changes(result.stored, after.raw)
     local record = { revision = before.revision + 1, plan = plan.spec.id, def = result.stored._def, set = set, gone = gone,
         dead = result.stored._dead, entered = {}, added = added, jobs = {}, renamed = {}, left = {} }

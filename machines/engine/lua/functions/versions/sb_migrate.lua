@@ -79,14 +79,10 @@ return function(KEYS, ARGV)
     local reply, is_over, done = { replies.OK, 0 }, time_limit.start(), 0
     redis.call('HLEN', keys.versions(root)) -- throws before any write when the key has another type
     migration_writes.record_plan(plan)
-    migration_writes.begin(plan)
     for i = 6, #ARGV do
         local result, elsewhere = process(plan, root, ARGV[i], mode, call)
         if not result then
-            if done == 0 then
-                migration_writes.finish(plan)
-                return elsewhere
-            end
+            if done == 0 then return elsewhere end
             break
         end
         done = done + 1
@@ -96,7 +92,6 @@ return function(KEYS, ARGV)
         if is_over() then break end
     end
     reply[2] = done
-    migration_writes.finish(plan)
     pulse.ring(root, call.clock)
     return reply
 end

@@ -6,6 +6,7 @@ local migration = {}
 local FORMAT = 1
 local MAX_CACHED, MAX_NAME = 64, 40
 local cache, cached = {}, 0
+local NONE = {}
 
 -- Compiles what the plan does with the instances of one version.
 local function compile_source(plan, def, spec)
@@ -249,8 +250,14 @@ local function evaluate_plain(plan, id, raw, key, now)
     if raw._pin or raw._suspended or raw._timers or raw._children or raw._done or (raw._jobs or '') ~= '' then return nil end
     local place = source.places[raw._state]
     if not place or not place.is_plain then return nil end
-    return { outcome = 'moves', is_plain = true, before = { id = id, raw = raw, key = key, now = now }, place = place,
-        plan = plan, source = source, target = place.config.names, effects = {} }
+    local after = {}
+    for name, value in pairs(raw) do after[name] = value end
+    after._def = plan.target.def
+    return { outcome = 'moves', is_plain = true, place = place, plan = plan, source = source, stored = raw,
+        target = place.config.names, effects = {}, withdrawn = NONE, renamed = NONE, left = NONE,
+        before = { id = id, raw = raw, program = source.program, revision = tonumber(raw._version) },
+        after = { id = id, key = key, now = now, raw = after, program = plan.target, config = place.config, edges = NONE,
+            messages = NONE, effects = NONE } }
 end
 
 -- Evaluates what the plan does with an instance. Answers nil and a reply when it is not here, else `outcome` (moves, kept,

@@ -86,7 +86,8 @@ local function append_history(result, actor, reason)
     local after, plan = result.after, result.plan
     local keep = after.program.history
     if keep == 0 then return end
-    local set, gone = describe_data(result)
+    local set, gone = '0', ''
+    if not result.is_plain then set, gone = describe_data(result) end
     local payload = string.format('{"from":%s,"to":%s,"plan":%s%s}', string.match(result.stored._def, '^%d+'),
         after.program.version, json.quote(plan.spec.id or ''), result.is_back and ',"back":true' or '')
     local edges = {}
@@ -192,9 +193,12 @@ local function write(result, actor, reason, clock)
     if actor ~= '' and not result.plan.spec.inverse_of then after.raw._actor = actor end
     progress.indexed = true
     data_indexes.move(after.id, before.program, result.stored, after.program, after.raw)
-    write_state_indexes(result)
+    local added
+    if not result.is_plain then
+        write_state_indexes(result)
+        added = write_jobs(result)
+    end
     append_history(result, actor, reason)
-    local added = write_jobs(result)
     if after.timers_changed then chart_writes.write_timers(after, progress.undo_log) end
     if after.messages[1] then chart_writes.post_messages(after, progress.undo_log) end
     write_undo_record(result, added)
@@ -237,63 +241,6 @@ local function finish(result)
     end
 end
 
--- Makes the undo record of a move that changes only the version and the actor. Without a change of actor there is none: the
--- way back changes only the version, too.
-local function write_plain_record(result, revision, actor)
-    local plan, raw = result.plan, result.before.raw
-    if plan.undo <= 0 or plan.spec.inverse_of or actor == '' or actor == raw._actor then return end
-    local set, gone = '{"_def":' .. json.quote(raw._def), {}
-    for _, name in ipairs({ '_actor', '_plans' }) do
-        if raw[name] then set = set .. ',"' .. name .. '":' .. json.quote(raw[name]) else gone[#gone + 1] = '"' .. name .. '"' end
-    end
-    call('SET', keys.undo(plan.root, result.before.id), '{"revision":' .. revision .. ',"plan":'
-        .. json.quote(plan.spec.id or '') .. ',"def":' .. json.quote(raw._def) .. ',"set":' .. set .. '},"gone":['
-        .. table.concat(gone, ',') .. '],"entered":{},"added":[],"jobs":[],"renamed":{},"left":{"_jobs":'
-        .. json.quote(raw._jobs or '') .. '}}', 'PX', plan.undo)
-end
-
-local function move_plain_indexes(result, revision, actor)
-    local raw, old, new, after = result.before.raw, result.source.program, result.plan.target, {}
-    progress.indexed = true
-    for name, value in pairs(raw) do after[name] = value end
-    after._def, after._version, after._actor = new.def, revision, actor
-    data_indexes.move(result.before.id, old, raw, new, after)
-end
-
-local function write_plain(result, actor, reason, clock)
-    local plan, before, source, new = result.plan, result.before, result.source, result.plan.target
-    local raw, root, id = before.raw, plan.root, before.id
-    local revision = json.number(tonumber(raw._version) + 1)
-    local stored_actor = actor ~= '' and not plan.spec.inverse_of and actor or raw._actor
-    if source.program.indexed or new.indexed then move_plain_indexes(result, revision, stored_actor) end
-    if new.history > 0 then
-        source.payload = source.payload or '{"from":' .. source.version .. ',"to":' .. new.version .. ',"plan":'
-            .. json.quote(plan.spec.id or '') .. '},0]'
-        local key = new.history_prefix .. id
-        local length = call('RPUSH', key, '[' .. revision .. ',' .. json.number(before.now) .. ',"(migrate)"'
-            .. chart_writes.quote_configuration(result.place.config)
-            .. (actor == '' and ',"",0,' or ',"",' .. json.quote(actor) .. ',')
-            .. (reason == '' and '0,' or json.quote(reason) .. ',') .. source.payload)
-        progress.history, progress.trim = key, length > new.history + HISTORY_SLACK and new.history
-    end
-    if step_log.is_on(root, clock) then
-        local state = string.sub(chart_writes.quote_configuration(result.place.config), 2)
-        step_log.append(root, new.machine, id, revision, EVENT, state)
-    end
-    if plan.counts then
-        plan.counts[source] = (plan.counts[source] or 0) + 1
-    else
-        version_counters.move(root, source.version, new.version, 1)
-    end
-    write_plain_record(result, revision, actor)
-    local marks = migration_marks.add(plan, raw, source.version)
-    if raw._plans and not marks then call('HDEL', before.key, '_plans') end
-    local set, count = { '_def', new.def, '_version', revision }, 4
-    if stored_actor ~= raw._actor then set[5], set[6], count = '_actor', stored_actor, 6 end
-    if marks then set[count + 1], set[count + 2] = '_plans', marks end
-    call('HSET', before.key, unpack(set))
-end
-
 -- Lists the states that get another name: version -> leaf -> its states in the new version.
 local function list_renamed(plan)
     local found, any = {}, false
@@ -315,29 +262,16 @@ function migration_writes.record_plan(plan)
     end
 end
 
--- Begins a call: the counters of versions are written once for all instances that only change their version.
-function migration_writes.begin(plan)
-    plan.counts = {}
-end
-
--- Ends a call.
-function migration_writes.finish(plan)
-    for source, count in pairs(plan.counts or {}) do
-        version_counters.move(plan.root, source.version, plan.target.version, count)
-    end
-    plan.counts = nil
-end
-
 -- Writes an evaluated move. Answers true, or nil and why nothing was written. The caller rings the pulse.
 function migration_writes.write(result, actor, reason, clock)
     work_budget.stop()
     progress = { undo_log = {}, added = {}, leaves = {}, rings = {}, history = nil, trim = nil, indexed = false }
-    local ok, caught = pcall(result.is_plain and write_plain or write, result, actor, reason, clock)
+    local ok, caught = pcall(write, result, actor, reason, clock)
     if not ok then
         undo(result)
         return nil, type(caught) == 'table' and caught.err or values.describe_error(caught)
     end
-    if not result.is_plain then finish(result) end
+    finish(result)
     if progress.trim then call('LTRIM', progress.history, -progress.trim, -1) end
     return true
 end
