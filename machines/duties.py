@@ -20,7 +20,6 @@ from machines.integrations.binding.outbox import OutboxSender
 from machines.integrations.binding.projection import Projection
 from machines.jobs.failures import digest as error_digest
 from machines.jobs.failures import duties as failures
-from machines.people import last_seen
 from machines.retention import duty
 from machines.retention.duty import RetentionDuty
 from machines.schedules.declarations import Declarations
@@ -95,7 +94,6 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
 def make_shared_duties(engine: Engine) -> dict[str, Duty]:
     """Return those that every worker has, side by side."""
     return {
-        "last seen": last_seen.SeenFlush(),
         "reconcile": ReconcileDuty(engine),
         "row outbox": OutboxSender(),
         "row projection": Projection(engine),
@@ -145,7 +143,6 @@ def _prune_tables() -> None:
 def _prune_measured() -> None:
     age = duty.read_policy().table("statistics").age
     statistics.prune(int(time.time() * 1000), *([] if age is None else [age // 1000]))
-    last_seen.prune()
 
 
 def _prune_deliveries() -> None:

@@ -24,7 +24,7 @@ from machines.jobs.failures.models import (
     FailurePart,
     FailurePosition,
 )
-from machines.people.models import LastSeen, MachineGroupGrant, MachineUserGrant, Receipt, Token
+from machines.people.models import LastSeen, MachineGroupGrant, MachineUserGrant, Token
 from machines.webhooks.models import Delivery, LogCursor, LogGap, Webhook
 
 __all__ = [
@@ -61,7 +61,6 @@ __all__ = [
     "MachineVersion",
     "Measurement",
     "OutboxEntry",
-    "Receipt",
     "Reconciliation",
     "SamplingTurn",
     "StoredCoverage",

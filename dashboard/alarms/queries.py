@@ -49,7 +49,6 @@ URLS: Mapping[str, Callable[[Alarm], str]] = MappingProxyType(
         "stalled": _queue,
         "drift": lambda alarm: f"{reverse('signalbox:insight', args=[alarm.machine])}?show=times",
         "schedule": lambda alarm: reverse("signalbox:schedule", args=[alarm.subject]),
-        "writes": lambda alarm: f"{reverse('signalbox:workers')}#unwritten",
         "audit": lambda alarm: reverse("signalbox:audit"),
         "metrics": lambda alarm: reverse("signalbox:workers"),
         "approvals": lambda alarm: reverse("signalbox:approvals"),

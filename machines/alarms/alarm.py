@@ -38,7 +38,6 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "stalled": Kind(WARNING, "Resume, or raise the limit of, what holds its jobs back."),
         "drift": Kind(WARNING, "Compare the instances of both times on the tab Insight of the machine."),
         "schedule": Kind(WARNING, "Take the schedule over if it is still wanted, or remove it."),
-        "writes": Kind(WARNING, "See why workers do not reach the database."),
         "audit": Kind(WARNING, "Bring the receiver back; entries wait in the database until then."),
         "metrics": Kind(WARNING, "See the worker logs."),
         "approvals": Kind(INFO, "Decide the requests."),
@@ -48,7 +47,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 
 
 OF_INSTALLATION = frozenset(
-    {"no-worker", "partitions", "exhausted", "blocked", "clock", "quiet", "writes", "audit", "metrics", "approvals"}
+    {"no-worker", "partitions", "exhausted", "blocked", "clock", "quiet", "audit", "metrics", "approvals"}
 )
 """Kinds of alarms that are about no single machine."""
 

@@ -15,7 +15,6 @@ from machines.insight.records import Drift
 from machines.insight.statistics.ages import format_age, format_duration
 from machines.insight.statistics.present import Storm
 from machines.jobs.groups import GroupFigures
-from machines.patterns import Stats
 
 from .alarm import CRITICAL, KINDS, MANY, Alarm, join_words, pluralize
 from .workers import WORKING, QueueDepth, is_alive, raise_worker_alarms
@@ -77,7 +76,7 @@ class Figures:
     since when its first ready job waits. ``late``: timers whose step failed. ``paused``: queues with their machine;
     queues that are not paused raise nothing. ``stalls``: those without a worker, or whose jobs only wait for their
     turn, raise nothing. ``approvals``: pending requests. ``unmeasured``: ms since a worker last
-    measured. ``unwritten``: pending writes to the database. ``stopped``: roll-outs that their guards stopped.
+    measured. ``stopped``: roll-outs that their guards stopped.
     ``lost``: schedules whose author lost the right. ``missing``: roots of partitions that did not answer. ``jumps``: of
     servers' clocks. ``receivers``: of the audit that do not take entries. ``drifts``: broken rules. ``now``: ms, 0 for
     unknown.
@@ -95,7 +94,6 @@ class Figures:
     storms: Iterable[Storm] = ()
     approvals: int = 0
     unmeasured: int = 0
-    unwritten: Stats | None = None
     stopped: Iterable[Rollout] = ()
     lost: Iterable[LostSchedule] = ()
     missing: Sequence[str] = ()
@@ -116,8 +114,6 @@ def raise_alarms(figures: Figures) -> list[Alarm]:
     found += raise_worker_alarms(depths, figures.workers, figures.overdue, figures.oldest)
     if any(is_alive(worker) for worker in figures.workers):
         found += [_make_timers_alarm(machine, count) for machine, count in figures.late.items() if count]
-        if figures.unwritten is not None and figures.unwritten.oldest * 1000 > UNMEASURED:
-            found.append(_make_writes_alarm(figures.unwritten, now))
         if figures.unmeasured > UNMEASURED:
             found.append(_make_metrics_alarm(figures.unmeasured, now))
     found += [_make_audit_alarm(each) for each in figures.receivers]
@@ -238,12 +234,6 @@ def _make_audit_alarm(receiver: AuditReceiver) -> Alarm:
     text = f"{receiver.name} does not take the audit since entry {receiver.number}: {receiver.error}"
     since = int(receiver.since.timestamp() * 1000) if receiver.since else 0
     return _make("audit", f"audit:{receiver.name}", text, since=since)
-
-
-def _make_writes_alarm(waiting: Stats, now: int) -> Alarm:
-    text = f"last seen waits to be written to the database for {format_age(waiting.oldest)}: see the worker logs"
-    since = max(0, now - int(waiting.oldest * 1000)) if now else 0
-    return _make("writes", "writes", text, since=since, count=waiting.pending)
 
 
 def _make_timers_alarm(machine: str, count: int) -> Alarm:

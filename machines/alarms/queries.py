@@ -13,7 +13,6 @@ from machines.engine.jobs.clock_jump import ClockJump
 from machines.insight.comparison import find_drifts
 from machines.insight.statistics.present import Present, last_measured, present, select_noisy, storms
 from machines.jobs.groups import find_stalled, read_groups
-from machines.people import last_seen
 from machines.people.permissions import Scope
 from machines.schedules import SCHEDULES, Schedules, authors
 from machines.webhooks import audit_stream
@@ -44,7 +43,6 @@ def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present] | N
         storms=storms(present(select_noisy(survey.lives), survey.now) if rates is None else rates),
         approvals=approval_queries.count_open(scope),
         unmeasured=_compute_measurement_age(survey.now),
-        unwritten=last_seen.read_waiting(),
         stopped=[
             each for name, each in get_engine().rollouts(recent=True).items() if name in survey.lives and each.by_guard
         ],

@@ -33,7 +33,7 @@ class MachineGroupGrant(GroupObjectPermissionBase):
 
 
 class LastSeen(BaseModel):
-    """Written by ``machines.people.last_seen`` alone, in batches: some seconds behind, and to the minute."""
+    """Written by ``machines.people.last_seen`` alone, to the minute."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="last_seen")
     at = models.DateTimeField(help_text="of the last request that was noted, one a minute for each process")
@@ -44,14 +44,6 @@ class LastSeen(BaseModel):
 
     def __str__(self) -> str:
         return f"{self.user_id} at {self.at}"
-
-
-class Receipt(BaseModel):
-    """An entry of a write buffer that has been written, kept in the same transaction: one that comes again is left
-    out."""
-
-    entry = models.CharField(max_length=150, unique=True)
-    at = models.DateTimeField(auto_now_add=True, db_index=True)
 
 
 class Token(BaseModel):

@@ -14,7 +14,6 @@ from machines.alarms.detection import Figures, StuckCount, raise_alarms
 from machines.alarms.workers import QueueDepth
 from machines.engine import Pause, QueueStats, WorkerInfo
 from machines.engine.jobs.clock_jump import ClockJump
-from machines.patterns import Stats
 
 pytestmark = pytest.mark.pure
 HOUR = 3_600_000
@@ -128,12 +127,6 @@ def test_paused_queues_of_a_machine_are_one_alarm():
     alarm = only(alarms_of([], [], paused=both, now=NOW))
     assert alarm.text == "2 queues of order paused for 3 h by ann and bob"
     assert (alarm.since, alarm.causes) == (NOW - 3 * HOUR, ("order/q0", "order/q1"))
-
-
-def test_a_database_that_is_away_is_one_alarm():
-    alarm = only(alarms_of([], [worker()], unwritten=Stats(pending=7, oldest=400.0), now=NOW))
-    assert alarm.text.startswith("last seen waits to be written to the database for 6 min")
-    assert (alarm.since, alarm.count) == (NOW - 400_000, 7)
 
 
 def test_partitions_of_a_lost_node_are_one_alarm():

@@ -21,8 +21,10 @@ from .table import TABLE
 WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
 COUNTING = {"sb_ranks", "sb_distinct_count", "sb_throttle"}
 """Functions that read scoreboards and distinct counts, and may keep a sum of them for a moment; and the rate limit."""
-NOTED = {"sb_buffer_add", "sb_ids"}
-"""Who was last seen, and blocks of ids."""
+NOTED = {"sb_ids"}
+"""Blocks of ids."""
+APART = re.compile(r"INSERT .*auditentry|(INSERT|UPDATE) .*machines_lastseen")
+"""An entry of the audit, and who was last seen."""
 READS = {
     "GET", "MGET", "HGET", "HMGET", "HGETALL", "HKEYS", "HLEN", "EXISTS", "SMEMBERS", "ZRANGE", "ZCARD", "ZCOUNT",
     "ZSCORE", "ZREVRANGE", "LRANGE", "LLEN", "XINFO", "XRANGE", "XLEN", "INFO", "TIME", "TYPE", "SCAN", "CONFIG",
@@ -37,7 +39,7 @@ def written() -> Iterator[list[str]]:
     found: list[str] = []
 
     def look(execute, sql, params, many, context):
-        if WRITES.match(sql) and not (sql.startswith("INSERT") and "auditentry" in sql):
+        if WRITES.match(sql) and not APART.match(sql):
             found.append(sql[:120])
         return execute(sql, params, many, context)
 

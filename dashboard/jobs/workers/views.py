@@ -17,8 +17,7 @@ from machines.duties import DUTIES
 from machines.engine import WorkerInfo
 from machines.instances.forms import REASON_LIMIT, PageForm
 from machines.jobs import worker_actions as services
-from machines.patterns import LentBatch, Locks, Stats
-from machines.people import last_seen
+from machines.patterns import Locks
 from machines.people.actor import Actor
 from machines.people.permissions import allows
 from machines.worker.duties.exclusive_duties import TTL, read_lock_holders
@@ -44,10 +43,6 @@ class OrderForm(PageForm):
     reason = forms.CharField(
         max_length=REASON_LIMIT, error_messages={"required": "Enter a reason. It is recorded in the audit."}
     )
-
-
-LATE = 300_000  # ms that something may wait for the database
-MAX_TAKES = 5  # claims of a batch before it needs attention
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +74,6 @@ class Duty:
     alive: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PendingWrites:
-    """Holds what waits for the database. ``oldest``: ms; ``stuck``: batches that were claimed again and again."""
-
-    stats: Stats
-    oldest: float
-    late: bool
-    stuck: list[LentBatch]
-
-
 def list_duties(rows: Iterable[WorkerInfo], now: int) -> list[Duty]:
     """List every duty that one worker at a time holds, at ``now`` (ms by the clock of Redis)."""
     living = {row.id for row in rows if is_alive(row, now)}
@@ -101,14 +86,6 @@ def list_duties(rows: Iterable[WorkerInfo], now: int) -> list[Duty]:
         )
         for duty, holder in read_lock_holders(get_pattern(Locks), DUTIES).items()
     ]  # fmt: skip
-
-
-def read_pending_writes() -> PendingWrites | None:
-    stats = last_seen.read_waiting()
-    if stats is None:
-        return None
-    oldest, stuck = stats.oldest * 1000, [lent for lent in stats.lent if lent.takes > MAX_TAKES]
-    return PendingWrites(stats, oldest, oldest > LATE, stuck)
 
 
 def make_worker(row: WorkerInfo, now: float) -> Worker:
@@ -158,6 +135,5 @@ def _render_page(request: HttpRequest, submitted: str = "", form: OrderForm | No
         "reason_limit": REASON_LIMIT,
         "kept": list_duties(rows, now),
         "handed_on_after": TTL,
-        "unwritten": read_pending_writes(),
     }
     return render_page(request, "signalbox/workers/workers.html", context, status=400 if form is not None else 200)

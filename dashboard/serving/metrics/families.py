@@ -13,7 +13,6 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from dashboard.shared.counts import PLACES
 from machines.alarms.workers import is_alive
 from machines.engine import Live, QueueStats, Survey
-from machines.patterns import Stats
 
 MAGNITUDES = 23
 """Buckets of a histogram: the last one ends at 2^22 ms, some 70 minutes."""
@@ -49,7 +48,7 @@ class Snapshot(Collector):
 
     ``approvals``: machine -> actions that wait for a second person; ``measured``: ms at which statistics were last
     taken. Both are None where the database did not answer, ``measured`` also where nobody has measured yet. ``kept``:
-    background duty -> whether a worker has it. ``unwritten``: what waits for the database. ``audit``: number and digest
+    background duty -> whether a worker has it. ``audit``: number and digest
     of the head of the audit.
     """
 
@@ -59,7 +58,6 @@ class Snapshot(Collector):
     approvals: Mapping[str, int] | None = None
     measured: int | None = None
     kept: Mapping[str, bool] = field(default_factory=dict)
-    unwritten: Stats | None = None
     audit: tuple[int, str] | None = None
 
     def collect(self) -> Iterator[Metric]:
@@ -75,7 +73,6 @@ class Snapshot(Collector):
         yield from _measure_machines(lives)
         yield from _measure_states(lives)
         yield from _measure_flow(lives)
-        yield from self._measure_unwritten()
         yield from self._measure_stored(now)
         yield from _measure_queues(
             [(name, stats) for name, each in self.survey.queues.items() for stats in each.values()]
@@ -83,14 +80,6 @@ class Snapshot(Collector):
         yield from _measure_workers(self.survey, now)
         kept = [([duty], int(has)) for duty, has in self.kept.items()]
         yield _make_gauges("duty_kept", "1 if a worker holds this background duty, else 0.", ["duty"], kept)
-
-    def _measure_unwritten(self) -> Iterator[Metric]:
-        waiting = self.unwritten
-        entries = [(["last seen"], waiting.pending + waiting.held)] if waiting is not None else []
-        oldest = [(["last seen"], waiting.oldest)] if waiting is not None else []
-        meaning = "Age of the oldest entry waiting to be written to the database."
-        yield _make_gauges("unwritten_entries", "Entries waiting to be written to the database.", ["buffer"], entries)
-        yield _make_gauges("unwritten_oldest_seconds", meaning, ["buffer"], oldest)
 
     def _measure_stored(self, now: float) -> Iterator[Metric]:
         if self.approvals is not None and self.survey is not None:

@@ -19,7 +19,6 @@ from machines.duties import DUTIES
 from machines.engine import EngineUnavailable
 from machines.models import AuditHead, SamplingTurn
 from machines.patterns import Locks
-from machines.people import last_seen
 from machines.people.permissions import EVERYTHING, NOTHING, Scope, scope_of
 from machines.worker.duties.exclusive_duties import read_lock_holders
 
@@ -50,10 +49,9 @@ def metrics(request: HttpRequest) -> HttpResponse:
 def read_snapshot(scope: Scope) -> Snapshot:
     """Read the figures of the machines in a scope. Raises EngineUnavailable."""
     survey = get_engine().at_once().survey().only(scope)
-    unwritten = last_seen.read_waiting()
     kept = {duty: holder is not None for duty, holder in read_lock_holders(get_pattern(Locks), DUTIES).items()}
     stored, head = _read_stored(), _read_head() if scope.all else None
-    return Snapshot(survey, time.time() * 1000, sockets(), *stored, kept, unwritten, head)
+    return Snapshot(survey, time.time() * 1000, sockets(), *stored, kept, head)
 
 
 def _read_stored() -> tuple[dict[str, int] | None, int | None]:

@@ -20,7 +20,6 @@ from machines.engine import Refused, WorkerInfo
 from machines.insight.statistics import recording
 from machines.insight.statistics.present import Storm
 from machines.models import Approval, Machine
-from machines.patterns import Stats
 from machines.people.permissions import EVERYTHING, NOTHING
 from tests.cases import for_each
 from tests.configuration import configure
@@ -158,13 +157,6 @@ def test_an_alarm_leads_to_what_it_is_about():
             [worker("m/q")],
             "no metrics recorded for 6 min although workers are running: see the worker logs",
             "/workers/",
-        ),
-        ({"unwritten": Stats(pending=1, oldest=300.0)}, [worker("m/q")], "", ""),
-        (
-            {"unwritten": Stats(pending=70, oldest=400.0)},
-            [worker("m/q")],
-            "last seen waits to be written to the database for 6 min: see the worker logs",
-            "/workers/#unwritten",
         ),
         (
             {"storms": [Storm("m", 1234.4, ["entitle", "", "close", "open"])]},

@@ -21,7 +21,6 @@ from machines.engine import Refused, WorkerInfo
 from machines.engine.rates import estimate_quantile
 from machines.models import Approval, SamplingTurn
 from machines.patterns import Locks
-from machines.people import last_seen
 from tests.configuration import configure
 
 TOKEN = "a-token-of-some-length"
@@ -181,13 +180,6 @@ def test_steps_that_cannot_be_compiled_are_counted(engine, scraped):
     read = scraped()
     assert read.of("compile_failures_total", "wide")[()] == before + 1 == engine.live("wide").compile_failures
     assert read.types["signalbox_compile_failures"] == "counter"
-
-
-def test_what_waits_for_the_database_is_told(engine, errands, scraped):
-    last_seen.buffer().add("user:1", counters={"n": 1}, now=int(time.time() * 1000) - 90_000)
-    read = scraped()
-    assert read["signalbox_unwritten_entries"] == {("last seen",): 1}
-    assert 89 < read["signalbox_unwritten_oldest_seconds"][("last seen",)] < 150
 
 
 def test_only_edges_of_the_current_version_are_told_apart(engine, errands, scraped):

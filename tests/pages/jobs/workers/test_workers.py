@@ -10,7 +10,6 @@ import pytest
 from machines.duties import DUTIES
 from machines.engine import WorkerInfo
 from machines.patterns import Locks
-from machines.people import last_seen
 from tests.pages.reading import fields, read
 
 
@@ -153,24 +152,6 @@ def test_the_holder_of_a_duty_is_shown_with_worker_fence_and_end(as_, engine):
     assert "silent" not in rows["sampler"].text
     assert "gone:1:bb silent" in rows["webhook prune"].text
     assert "none" in rows["mender"].text
-
-
-def test_what_waits_for_the_database_is_told_and_what_nobody_can_write(as_, engine):
-    client = as_("viewer")
-    buffer, now = last_seen.buffer(), int(time.time() * 1000)
-    buffer.add("user:0", counters={"n": 1}, now=now - 400_000)
-    assert rows(client)["last seen"] == ["last seen", "1", "0", "6 min"]
-    for _ in range(6):
-        buffer.claim(lease=0.001, now=now)
-        now += 100
-    assert rows(client)["last seen"] == ["last seen", "0", "1", "6 min"]
-    assert "failed 6 times. It is retried" in read(client.get("/workers/")).text
-
-
-def rows(client) -> dict[str, list[str]]:
-    table = read(client.get("/workers/")).one("section", data_region="unwritten")
-    cells = [[cell.text for cell in (row.one("th"), *row.all("td"))] for row in table.one("tbody").all("tr")]
-    return {row[0]: row for row in cells}
 
 
 def test_the_handlers_that_hang_are_named_by_queue(as_, engine):
