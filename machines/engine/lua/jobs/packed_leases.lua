@@ -9,9 +9,28 @@ packed_leases.PLAIN = string.byte('+')
 -- jobs, and those that were taken before this was so, have a field for each.
 local PACKED = '^(%S+) (%S+) (.*)$'
 
+-- The leases of plain jobs that were taken last, by token: the end of such a job reads its token alone. Lost when the server
+-- restarts: the end then reads the job.
+local MAX_REMEMBERED = 2000 -- jobs before those of the leases before are forgotten
+local leases, leases_before, remembered_count = {}, {}, 0
+
 -- Answers how the lease of a plain job is stored in its token.
 function packed_leases.pack(token, taken, worker)
     return token .. ' ' .. taken .. ' ' .. worker
+end
+
+-- Remembers `count` jobs that are leased with the token of plain ones. `lease`: `root`; `packed`, the token as it is stored;
+-- `row`, what plain jobs of one invoke have in common; `flats`, by job what HGETALL answered for each, empty without an
+-- instance. What changes the instance or the invoke of a leased job, or when it was created, spreads its lease.
+function packed_leases.remember(lease, count)
+    if remembered_count >= MAX_REMEMBERED then leases_before, leases, remembered_count = leases, {}, 0 end
+    leases[lease.row.token], remembered_count = lease, remembered_count + count
+end
+
+-- Finds the lease of a token; nil where it is not remembered.
+function packed_leases.find(root, token)
+    local lease = leases[token] or leases_before[token]
+    return lease and lease.root == root and lease or nil
 end
 
 -- Answers the token without what is stored with it.

@@ -18,38 +18,34 @@ local MAX_JOBS, LOOK, SLICES = 1000, 16, 2 -- jobs between two looks at the cloc
 local FIELDS = { 'queue', 'token' }
 local NO_RESULT = {} -- never written
 local OK = replies.OK
-local pcall, pcall_redis, match, byte = pcall, redis.pcall, string.match, string.byte
+local pcall, pcall_redis, match = pcall, redis.pcall, string.match
 local end_invoke, add_ended_job = completion.end_invoke, batches.add_ended_job
 
--- The job that is completed, overwritten for each: a new table for each costs more. One for plain jobs, of which those of
--- one token differ in little.
-local held, held_plain = { place = 'leased' }, { place = 'leased' }
+-- The job that is completed, overwritten for each: a new table for each costs more.
+local held = { place = 'leased' }
 
 -- Reads what a completion needs of a job that the token holds; nil and why when it does not. A token begins with the attempt.
--- Plain jobs of one token were taken at once, from one queue by one worker: these are read with the first of them.
+-- What is remembered of a lease is true while the job has the token as it was then stored.
 local function read_held(root, job, token, call)
     if call.ended and call.ended[job] then return nil, 'gone' end
     local key = call.prefix .. job
-    if token == call.token then
-        local found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created')
-        if found[1] == call.packed then
-            local row = held_plain
-            row.key, row.instance, row.invoke, row.created = key, found[2], found[3] or nil, found[4]
-            return row
-        end
+    if token ~= call.token then call.token, call.lease = token, packed_leases.find(root, token) end
+    local lease = call.lease
+    local flat = lease and lease.flats[job]
+    if flat and pcall_redis('HGET', key, 'token') == lease.packed then
+        local row = lease.row
+        row.key, row.instance, row.created = key, row.invoke and flat[10], flat[8]
+        return row
     end
     local found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created', 'queue', 'taken', 'worker',
         'unique', 'group', 'batch', 'started')
     if packed_leases.get_token(found[1]) ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
-    local is_plain = byte(token, -1) == packed_leases.PLAIN
-    local row = is_plain and held_plain or held
+    local row = held
     row.key, row.instance, row.invoke, row.created = key, found[2], found[3] or nil, found[4]
     row.token, row.attempt, row.queue, row.taken, row.worker = found[1], match(token, '^%d+'), found[5], found[6], found[7]
     row.unique, row.group, row.batch, row.started = found[8] or nil, found[9] or nil, found[10] or nil, found[11]
     row.run = nil
-    packed_leases.unpack(row)
-    if is_plain then call.token, call.packed = token, found[1] end
-    return row
+    return packed_leases.unpack(row)
 end
 
 -- Deletes a job that ran for `ms`.
@@ -106,7 +102,7 @@ return function(KEYS, ARGV)
     local short = ARGV[2] == 'short' or ARGV[2] == 'slice'
     local batch = count > 1 and batches.open(root, json.number(now), short) or nil
     local call = { now = now, clock = clock, batch = batch, short = short, ended = batch and batch.ended,
-        prefix = keys.job(root, ''), token = nil, packed = nil, taken = nil, ms = 0, done = {} }
+        prefix = keys.job(root, ''), token = nil, lease = nil, taken = nil, ms = 0, done = {} }
     local reply, ended, traced = { replies.OK }, false, read_traces(ARGV[2])
     local is_over = (traced or ARGV[2] == 'slice') and time_limit.start(SLICES)
     for i = 1, count do

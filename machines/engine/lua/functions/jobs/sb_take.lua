@@ -20,6 +20,7 @@
 local MAX_COUNT, WAKE = 1000, 100
 local LOOK, SLICES = 16, 2 -- jobs between two looks at the clock; time of a call
 local LEASE = jobs.DEFAULT.lease
+local ALONE = {} -- a job without an instance, of which an end needs nothing more; its input may be long
 local call, pcall_redis = redis.call, redis.pcall
 local encode_data = instances.encode_data
 
@@ -90,6 +91,13 @@ local function put_back(root, queue, popped, first)
     popped.last, popped.is_cut = tonumber(popped[first - 1]), true
 end
 
+-- Makes the lease of plain jobs of an invoke, as `packed_leases.remember` takes it.
+local function open_lease(root, queue, invoke, taking)
+    local row = { place = 'leased', token = taking.plain, attempt = '1', queue = queue, taken = taking.stamp,
+        worker = taking.worker, invoke = invoke, key = nil, instance = nil, created = nil, run = nil }
+    return { root = root, packed = taking.packed, row = row, flats = {} }
+end
+
 -- Jobs of one call mostly became ready and end their leases together: what is worked out from a time is kept for the next.
 local function lease_popped(root, queue, popped, taking)
     local now, plain_end, is_over, packed = taking.now, taking.now + (taking.lease or LEASE), taking.is_over, taking.packed
@@ -97,7 +105,7 @@ local function lease_popped(root, queue, popped, taking)
     local reply, leased, waits, at, held, first = { replies.OK, '', now }, {}, {}, 3, 0, math.huge
     local is_brief = taking.brief
     if is_brief then reply[4], reply[5], reply[6], at = '', taking.plain, plain_end, 6 end
-    local last_ready, bucket, has_group
+    local last_ready, bucket, has_group, lease, flats, invoke
     for i = 1, #popped, 2 do
         if is_over and i > 1 and i % (2 * LOOK) == 1 and is_over() then
             put_back(root, queue, popped, i)
@@ -113,6 +121,12 @@ local function lease_popped(root, queue, popped, taking)
             local token, lease_end, score = taking.plain, plain_end, plain_score
             if ready then
                 call('HSET', key, 'place', 'leased', 'token', packed)
+                if not lease then
+                    invoke = flat[12]
+                    lease = open_lease(root, queue, invoke, taking)
+                    flats = lease.flats
+                end
+                if flat[12] == invoke then flats[job] = instance and flat or ALONE end
             else
                 token, lease_end = lease_job(key, row, taking)
                 ready, instance, score = row.due or row.created, row.instance, lease_end
@@ -145,6 +159,7 @@ local function lease_popped(root, queue, popped, taking)
     end
     if held > 0 then
         call('ZADD', keys.leased(root, queue), unpack(leased))
+        if lease then packed_leases.remember(lease, held / 2) end
         due_times.note(root, first, now)
         queue_counters.count_wait_times(root, queue, waits)
     end

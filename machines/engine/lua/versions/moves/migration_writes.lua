@@ -144,6 +144,7 @@ local function write_jobs(result)
         local key = keys.job(root, job)
         local was = call('HGET', key, 'invoke')
         if was then
+            jobs.spread_lease(root, job) -- what is remembered of the lease has the invoke before
             call('HSET', key, 'invoke', pair[1])
             log_undo('HSET', key, 'invoke', was)
         end
