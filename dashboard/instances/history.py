@@ -20,14 +20,7 @@ from dashboard.shared.addresses import REVISION_DIGITS, find_page_address, parse
 from dashboard.shared.csv_export import Export, list_json, list_lines, name_file, stream_csv, stream_json
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.times import format_iso
-from dashboard.shared.version_view import (
-    NO_VIEW,
-    VersionView,
-    find_state_parts,
-    find_transition_parts,
-    load_versions,
-    load_versions_of,
-)
+from dashboard.shared.version_view import NO_VIEW, VersionView, load_versions, load_versions_of
 from machines.diagrams import EventWords
 from machines.engine import BadInput, Instance, LookupFailed, Step, limits
 from machines.engine.definitions import Outline
@@ -283,18 +276,12 @@ class Replay:
 
     @property
     def trail(self) -> list[dict[str, Any]]:
-        """Return the steps for the script, oldest first, each with the parts of the diagram to highlight."""
-        had = self.versions
+        """Return the steps as the slider says them, oldest first."""
         return [
             {
                 "revision": step.revision,
-                "version": had[step.revision],
-                "at": step.at,
-                "event": step.event,
                 "words": self.words.describe(step) if self.words else step.event,
                 "state": ", ".join(step.configuration),
-                "lit": find_state_parts(self.view, step.configuration),
-                "taken": find_transition_parts(self.view, step.transitions),
             }
             for step in reversed(self.steps)
         ]

@@ -6,7 +6,7 @@ import { refresh } from "../shared/regions.js";
 import { address, startReplay, settle } from "./replay.js";
 
 const { machine, instance } = document.body.dataset;
-const REGIONS = ["past", "head", "requests", "view", "caption", "drawing", "trail", "held", "actions", "waiting", "jobs", "family", "data", "history"];
+const REGIONS = ["past", "head", "requests", "view", "caption", "drawing", "trail", "held", "actions", "actions-aside", "waiting", "jobs", "family", "data", "history"];
 const again = throttle(renew, 300);
 const moved = document.querySelector("[data-moved]");
 let latest = null;
@@ -19,7 +19,7 @@ const rejob = throttle(async () => (await refresh(["jobs"], address())) && follo
 center();
 follow();
 settle();
-startReplay(() => (typing() ? besidesActions() : REGIONS));
+startReplay(() => (typing() ? besidesActions() : REGIONS), arrive);
 
 // An archived instance does not change, and Redis knows nothing of it.
 if (!("archived" in document.body.dataset)) {
@@ -40,15 +40,20 @@ async function renew() {
   if (latest.gone || String(latest.revision) === shown()) return;
   if (typing()) {
     await refresh(besidesActions(), address());
-    settle();
-    center();
+    arrive();
     return say(`The instance moved to ${latest.state} (revision ${latest.revision}) while you were typing.`);
   }
   if (!(await refresh(REGIONS, address()))) return;
   moved.hidden = true;
+  arrive();
+}
+
+// Another drawing is on the page, and perhaps other jobs.
+function arrive() {
   settle();
   follow();
   center();
+  document.dispatchEvent(new Event("redrawn"));
 }
 
 // Subscribes to the jobs that the instance waits for: they change without a step of the instance.

@@ -1,26 +1,20 @@
-// The slider that replays an instance's history. The diagram is updated here at once; the server renders the rest.
+// The slider that replays an instance's history. It says at once where it is; the server renders the rest.
 
-import { center } from "../diagram/frames.js";
 import { throttle } from "../shared/fetcher.js";
 import { openSheet, refresh } from "../shared/regions.js";
 
 const { page } = document.body.dataset;
-const MOMENT = ["past", "head", "held", "waiting", "jobs", "data", "history", "view", "caption", "actions-aside"];
 const BEAT = 900; // ms between two steps while it plays
 const EDITABLE = "input:not([type=range]), textarea, select, [contenteditable], [data-diagram]";
 const bar = document.querySelector("[data-replay]");
 const slider = bar.elements.at;
 const player = bar.querySelector("[data-play]");
 let playing = null;
-let whole = false; // the diagram and the actions have to come from the server
 
-/** Starts the slider. `regions()`: what to reload when the replay returns to the present. */
-export function startReplay(regions) {
+/** Starts the slider. `regions()`: what to reload for another moment; `arrived()` is called when it was. */
+export function startReplay(regions, arrived) {
   const again = throttle(async (signal) => {
-    const everything = whole;
-    whole = false;
-    if (await refresh(everything ? regions() : MOMENT, address(), signal)) settle();
-    else whole ||= everything; // aborted: they are still to be loaded
+    if (await refresh(regions(), address(), signal)) arrived();
   }, 150).again; // a response in progress is of another moment
 
   function show(revision) {
@@ -31,10 +25,6 @@ export function startReplay(regions) {
     if (moment) url.searchParams.set("at", moment.revision);
     else for (const term of ["at", "with"]) url.searchParams.delete(term);
     history.replaceState(null, "", url);
-    const drawn = document.getElementById("trail").dataset.version; // the version on the diagram
-    const own = String((moment ?? known.at(-1)).version) === drawn;
-    whole ||= !moment || !own;
-    if (own) light(moment ?? known.at(-1));
     say(moment, known);
     again();
   }
@@ -106,7 +96,6 @@ function compare(revision, again) {
   if (revision) url.searchParams.set("with", revision);
   else url.searchParams.delete("with");
   history.replaceState(null, "", url);
-  whole = true;
   again();
 }
 
@@ -121,15 +110,6 @@ function readTrail() {
 
 function nearest(known, revision) {
   return known.findLast((moment) => moment.revision <= revision) ?? known[0];
-}
-
-function light(moment) {
-  for (const mark of ["current", "taken", "possible"]) {
-    for (const part of document.querySelectorAll(`.sb-diagram .${mark}`)) part.classList.remove(mark);
-  }
-  for (const id of moment?.lit ?? []) document.getElementById(id)?.classList.add("current");
-  for (const id of moment?.taken ?? []) document.getElementById(id)?.classList.add("taken");
-  center();
 }
 
 function say(moment, known) {
