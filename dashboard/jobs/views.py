@@ -143,7 +143,6 @@ class TimelineEntry:
     what: str
     bad: bool = False
     ahead: bool = False
-    lease: bool = False
     who: str = ""
     took: int | None = None
     note: str = ""
@@ -161,7 +160,7 @@ def list_timeline(job: Job) -> Iterator[TimelineEntry]:
         yield TimelineEntry(ended["ended"], what, bad=bad, who=ended.get("worker", ""), took=took, note=why)
     if job.place == "leased":
         yield TimelineEntry(job.taken, f"attempt {job.attempt} started", who=job.worker)
-        yield TimelineEntry(job.lease_until, "lease expires unless renewed", ahead=True, lease=True)
+        yield TimelineEntry(job.lease_until, "lease expires unless renewed", ahead=True)
         if job.deadline:
             yield TimelineEntry(job.deadline, "attempt times out", ahead=True)
     elif job.place == "delayed":

@@ -1,7 +1,6 @@
 import { center } from "../diagram/frames.js";
 import { throttle } from "../shared/fetcher.js";
 import { connectPage } from "../live/indicator.js";
-import { watchJob } from "../jobs/progress.js";
 import { refresh } from "../shared/regions.js";
 import { address, startReplay, settle } from "./replay.js";
 
@@ -65,7 +64,7 @@ function follow() {
     followed.delete(job);
   }
   for (const job of jobs) {
-    if (!followed.has(job)) followed.set(job, connection.subscribe(`job:${job}`, watchJob(job, rejob)));
+    if (!followed.has(job)) followed.set(job, connection.subscribe(`job:${job}`, rejob));
   }
 }
 

@@ -12,12 +12,14 @@ const BUSY = 3000; // ms, while something is under way
 const OWN = 1000; // ms, between two changes of the page's own topic
 const { follow, page, topic } = document.body.dataset; // `page`: its address where this one took a form, and leads away when it is read
 const regions = follow.split(" ");
-const again = throttle((signal) => refresh(regions, page, signal, isWritten), topic ? OWN : BUSY);
+const gone = document.querySelector("[data-gone]"); // what the page says once what it shows is no longer there
+const again = throttle((signal) => (isThere() ? refresh(regions, page, signal, isWritten) : null), topic ? OWN : BUSY);
 let known = false;
 
-connectPage().subscribe(topic ?? "overview", ({ revision = "" }) => {
-  const shown = document.querySelector("[data-shown-revision]")?.dataset.shownRevision ?? "";
-  if (known || shown !== String(revision)) again();
+connectPage().subscribe(topic ?? "overview", (value) => {
+  if (gone) gone.hidden = !value.gone;
+  const shown = document.querySelector("[data-shown-revision]")?.dataset.shownRevision;
+  if (known || (topic && shown !== String(value.revision))) again();
   known = true;
 });
 wait();
@@ -27,6 +29,10 @@ function wait() {
     if (!isResting()) again();
     wait();
   }, document.querySelector("[data-running]") ? BUSY : EVERY);
+}
+
+function isThere() {
+  return gone?.hidden ?? true;
 }
 
 /** Whether something is being typed in the region, a menu is open there, or a form there was refused. */
