@@ -1,8 +1,9 @@
-"""Groups and their limits on a server of one's own: ``python -m benchmarks.queues.limits URL``.
+"""Groups and their limits: ``python -m benchmarks.queues.limits [PART ...] [URL]``, on a server of its own without URL.
 
-Prints the server's time for a job (processor time, which other processes do not disturb), the memory of a waiting
-group, the wait of a quiet group beside a flood, the deviation from ideal weighted fair queueing in jobs, and the error
-of a rate with twenty worker processes. On a cluster (``redis+cluster://...``) it is the rate alone.
+``time``: the server's time for a job (processor time, which other processes do not disturb); ``memory``: that of a
+waiting group; ``wait``: that of jobs of quiet groups, of 100,000, beside a flood of a million jobs of another;
+``deviation``: from ideal weighted fair queueing, in jobs; ``rate``: the error of a rate with twenty worker processes,
+all there is on a cluster (``redis+cluster://...``). All take some ten minutes, ``wait`` three.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
+from benchmarks.stage import read_server_cpu, server
 from machines.engine import Engine
 from machines.worker import Job
 from machines.worker.launcher import Launcher
@@ -25,6 +27,7 @@ from machines.worker.registry import Registry
 MACHINE = {"id": "limits", "initial": "idle", "states": {"idle": {}}}
 JOBS, GROUPS, FLOOD, QUIET = 20_000, 100_000, 1_000_000, 500
 WEIGHTS = {"a": 1, "b": 2, "c": 5, "d": 10}
+PARTS = ["time", "memory", "wait", "deviation", "rate"]
 RATE, WORKERS, START, SECONDS = 50, 20, 10, 20
 TOGETHER = 250  # jobs of one call
 
@@ -35,30 +38,20 @@ def put(engine: Engine, groups: Iterable[str | None], **options: object) -> None
         engine.enqueue_many(items[start : start + TOGETHER])
 
 
-def drain(engine: Engine) -> None:
-    while jobs := engine.take("limits", "work", "w", count=50):
-        engine.complete_many([(job, None) for job in jobs])
-
-
-def read_time(engine: Engine) -> float:
-    info = engine.client.info("cpu")
-    return float(info["used_cpu_user"] + info["used_cpu_sys"])
-
-
 def measure_time(engine: Engine, groups: Iterable[str | None]) -> float:
     """Return the µs of the server for a job that is put, taken and completed."""
-    chosen, before = list(groups), read_time(engine)
+    chosen, before = list(groups), read_server_cpu(engine.client)
     put(engine, chosen)
-    drain(engine)
-    return (read_time(engine) - before) / len(chosen) * 1e6
+    while jobs := engine.take("limits", "work", "w", count=50):
+        engine.complete_many([(job, None) for job in jobs])
+    return (read_server_cpu(engine.client) - before) / len(chosen) * 1e6
 
 
 def measure_memory(engine: Engine, limited: bool) -> tuple[float, float]:
     """Return the bytes for a job without a group, and those that its group adds."""
     sizes = []
     for groups in (None for _ in range(GROUPS)), (f"g{n:06}" for n in range(GROUPS)):
-        flush(engine)
-        engine.publish(MACHINE | ({"queues": {"work": {"groups": {"concurrency": 2}}}} if limited else {}))
+        begin(engine, **({"queues": {"work": {"groups": {"concurrency": 2}}}} if limited else {}))
         before = engine.client.info("memory")["used_memory"]
         put(engine, groups)
         sizes.append((engine.client.info("memory")["used_memory"] - before) / GROUPS)
@@ -68,6 +61,8 @@ def measure_memory(engine: Engine, limited: bool) -> tuple[float, float]:
 def measure_wait(engine: Engine, flood: int) -> float:
     """Return the 99th percentile of the ms from enqueue to the handler, of jobs of quiet groups beside a flood."""
     waits: list[float] = []
+    begin(engine)
+    measure_time(engine, (f"quiet{number}" for number in range(GROUPS)))
     put(engine, ["flood"] * flood)
 
     def note(job: Job) -> None:
@@ -76,10 +71,9 @@ def measure_wait(engine: Engine, flood: int) -> float:
 
     launcher = start_worker(engine, note)
     for number in range(QUIET):
-        put(engine, [f"quiet{number}"])
+        put(engine, [f"quiet{number * 199}"])
         time.sleep(0.02)
-    left = engine.queues("limits")["work"]["ready"]
-    assert left or not flood, "the flood was over too soon"
+    assert engine.queues("limits")["work"]["ready"] or not flood, "the flood was over too soon"
     launcher.stop()
     return statistics.quantiles(waits, n=100)[98]
 
@@ -88,7 +82,7 @@ def start_worker(engine: Engine, function: Callable[[Job], None]) -> Launcher:
     registry = Registry()
     registry.handler("work")(function)
     launcher = Launcher(engine, registry, Options(id=f"w{os.getpid()}", helper_limit=0))
-    threading.Thread(target=launcher.run).start()
+    threading.Thread(target=launcher.run, daemon=True).start()
     return launcher
 
 
@@ -127,38 +121,40 @@ def work_until(url: str, until: float, found: multiprocessing.Queue[list[float]]
     found.put(moments)
 
 
-def main() -> None:
-    engine = Engine.from_url(sys.argv[1], partitions=6 if "cluster" in sys.argv[1] else 1)
-
-    def begin(**more: object) -> None:
-        flush(engine)
-        engine.publish(MACHINE | more)
-
-    if "cluster" not in sys.argv[1]:
-        measure_server(engine, begin)
-    for rate in f"{RATE}/s", f"{RATE}/s burst 1", f"{RATE}/s burst 25":
-        begin()
-        print(f"error of a rate of {rate} with {WORKERS} workers: {measure_rate(sys.argv[1], rate):+.2f} %")
-
-
-def flush(engine: Engine) -> None:
+def begin(engine: Engine, **more: object) -> None:
     engine.client.execute_command("FLUSHALL", "SYNC")  # what is freed later would count as freed by what comes
+    engine.publish(MACHINE | more)
 
 
-def measure_server(engine: Engine, begin: Callable[..., None]) -> None:
-    begin()
-    print(f"no groups: {measure_time(engine, [None] * JOBS):.1f} µs of the server for a job")
-    print(f"100 groups: {measure_time(engine, [f'g{n % 100}' for n in range(JOBS)]):.1f} µs")
-    begin(queues={"work": {"groups": {"concurrency": 1000}}})
-    print(f"100 groups with limits: {measure_time(engine, [f'g{n % 100}' for n in range(JOBS)]):.1f} µs")
-    for limited in (False, True):
-        alone, more = measure_memory(engine, limited)
-        print(f"memory of a job {alone:.0f} bytes, a waiting group{' with limits' * limited} {more:.0f} more")
-    for flood in 0, FLOOD:
-        begin()
-        print(f"p99 of a quiet group beside a flood of {flood:,} jobs: {measure_wait(engine, flood):.1f} ms")
-    begin()
-    print(f"largest deviation from ideal weighted fair queueing: {measure_deviation(engine):.1f} jobs")
+def measure(part: str, engine: Engine, url: str) -> Iterator[str]:
+    begin(engine)
+    if part == "time":
+        yield f"no groups: {measure_time(engine, [None] * JOBS):.1f} µs of the server for a job"
+        yield f"100 groups: {measure_time(engine, [f'g{n % 100}' for n in range(JOBS)]):.1f} µs"
+        begin(engine, queues={"work": {"groups": {"concurrency": 1000}}})
+        yield f"100 groups with limits: {measure_time(engine, [f'g{n % 100}' for n in range(JOBS)]):.1f} µs"
+    elif part == "memory":
+        for limited in (False, True):
+            alone, more = measure_memory(engine, limited)
+            yield f"memory of a job {alone:.0f} bytes, a waiting group{' with limits' * limited} {more:.0f} more"
+    elif part == "wait":
+        for flood in 0, FLOOD:
+            yield f"p99 of a quiet group beside a flood of {flood:,} jobs: {measure_wait(engine, flood):.1f} ms"
+    elif part == "deviation":
+        yield f"largest deviation from ideal weighted fair queueing: {measure_deviation(engine):.1f} jobs"
+    else:
+        for rate in f"{RATE}/s", f"{RATE}/s burst 1", f"{RATE}/s burst 25":
+            begin(engine)
+            yield f"error of a rate of {rate} with {WORKERS} workers: {measure_rate(url, rate):+.2f} %"
+
+
+def main() -> None:
+    urls = [word for word in sys.argv[1:] if "://" in word]
+    with server(urls[0] if urls else None) as url:
+        engine = Engine.from_url(url, partitions=6 if "cluster" in url else 1)
+        for part in ["rate"] if "cluster" in url else [word for word in sys.argv[1:] if word not in urls] or PARTS:
+            for line in measure(part, engine, url):
+                print(line, flush=True)
 
 
 if __name__ == "__main__":
