@@ -43,8 +43,7 @@ class Functions:
     @overload
     def register(self, given: Function) -> Function: ...
     def register(self, given: Any) -> Any:
-        """Register a function, with or without a name. The function itself stays as it is. The function itself stays as
-        it is."""
+        """Register a function, with or without a name. The function itself stays as it is."""
         if isinstance(given, str):
             return lambda function: self._add(given, function)
         return self._add(getattr(given, "__name__", ""), given)
