@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from machines.engine import LeaseLost
+from machines.engine.connection import library
 from tests.engine.builders import NOW, machine, started
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_processes, in_threads
@@ -175,6 +176,21 @@ def test_leases_of_the_release_before_end_with_later_ones_in_one_call(engine):
     for job in jobs[1::2]:
         _spread(engine, job)
     engine.complete_many([(job, None) for job in jobs], now=NOW + 7)
+    assert engine.counts("errand")["Done"] == 4
+    assert places(engine) == {}
+    history = engine.keys.partition("errand").history
+    assert {engine.client.lindex(history(id), -1).rpartition("\t")[2] for id in "abcd"} == {'0=[0,0,7,1,"w"]'}
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in one call", "one by one"])
+def test_leases_that_the_server_has_forgotten_end_as_well(engine, together):
+    busy(engine, *"abcd")
+    jobs = take(engine, count=4)
+    engine.complete_many([(job, None) for job in jobs[:2]], now=NOW + 7)
+    engine.client.function_load(library.text(), replace=True)
+    ends = [(job, None) for job in jobs[2:]]
+    for some in [ends] if together else [[end] for end in ends]:
+        engine.complete_many(some, now=NOW + 7)
     assert engine.counts("errand")["Done"] == 4
     assert places(engine) == {}
     history = engine.keys.partition("errand").history
