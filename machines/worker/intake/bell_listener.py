@@ -6,7 +6,7 @@ import os
 import selectors
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import redis
@@ -90,7 +90,7 @@ class BellListener:
         self._wakeups = engine.wakeups
         self._client = engine.client
         self._hearers: list[BellWaiter] = []
-        self._roots: dict[str, tuple[str, int]] = {}
+        self._roots: Mapping[str, tuple[str, int]] = {}
         self._nodes: dict[str, subscription.NodeConnection] = {}
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
@@ -123,9 +123,8 @@ class BellListener:
         """Whether the servers have confirmed all that is listened to."""
         return self.hears and not self._changed and not self._gap
 
-    def watch(self, machines: Iterable[str]) -> None:
-        """Listen to the bells of all partitions of these machines, and to no others. Raises EngineUnavailable."""
-        roots = self._wakeups.roots(machines)
+    def watch(self, roots: Mapping[str, tuple[str, int]]) -> None:
+        """Listen to the bells of these partitions, given as ``Wakeups.roots`` lists them, and to no others."""
         if roots != self._roots:
             self._roots, self._changed = roots, True
             self._wake()

@@ -48,9 +48,9 @@ class QueueWaiter(BellWaiter):
                 self._heard.queues.setdefault(bell.root, set()).add(bell.queue)
                 self._changed.notify_all()
 
-    def watch(self, machines: list[str]) -> None:
-        """Listen to the bells of these machines."""
-        self._listener.watch(machines)
+    def watch(self, roots: Mapping[str, tuple[str, int]]) -> None:
+        """Listen to the bells of these partitions."""
+        self._listener.watch(roots)
 
     def wait(self, seconds: float | None = None) -> None:
         """Return when something is heard, after the block time, ``seconds``, or when it is interrupted."""
@@ -186,7 +186,7 @@ class Fetcher:
         roots = self._engine.wakeups.roots(self._served_queues.machines)
         if roots != self._roots:  # a machine came or went, or has grown
             self._roots, self._partitions = roots, Counter(machine for machine, _ in roots.values())
-            self._queue_waiter.watch(self._served_queues.machines)
+            self._queue_waiter.watch(roots)
         if changed:
             self.rescan()
 

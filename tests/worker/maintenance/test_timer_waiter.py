@@ -65,7 +65,7 @@ def test_machines_that_come_later_are_listened_for(engine):
     listener.start()
     eventually(lambda: listener.hears, "it hears the news")
     publish(engine, machine("lamp", {"On": {"after": {"500ms": "Off"}}, "Off": {}}))
-    listener.watch(["lamp"])
+    listener.watch(engine.wakeups.roots(["lamp"]))
     eventually(lambda: "lamp" in str(list(listener._roots)) and listener.hears, "it is told of the machine")
     eventually(lambda: listener.is_settled, "the server has confirmed it")
     waiter.collect()
