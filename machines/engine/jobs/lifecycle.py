@@ -165,6 +165,7 @@ class LifecycleMethods(JobReadMethods):
                     found = reading.read_taken_jobs(machine, partition.root, queue, worker, reply, types_of)
                 except SignalboxError as error:
                     failed = error  # jobs that are leased already must reach the worker
+                    taken.unanswered = taken.unanswered or isinstance(error, EngineUnavailable)
                     break
                 admitted, wait = self._admissions.admit(queue, found, ends[1])
                 taken += admitted

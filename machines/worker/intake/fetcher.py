@@ -133,6 +133,7 @@ class Fetcher:
         began = time.monotonic()
         partitions = self._promising[route]
         taken = self._engine.take(route.machine, route.queue, self._worker, count=asked, partitions=partitions)
+        self.unanswered = self.unanswered or taken.unanswered
         del self._promising[route]
         if len(taken) == asked and (left := partitions - taken.emptied):
             self._promising[route] = left  # there may be more: to the end of the line, the others come first

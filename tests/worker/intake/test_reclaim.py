@@ -8,6 +8,7 @@ from machines.engine import Engine, errors
 from machines.worker.intake.poll_loop import Reclaim
 from machines.worker.intake.served_queues import ServedQueue
 from tests.installation.processes import eventually
+from tests.worker import builders
 from tests.worker.builders import Running, places, registry_of
 
 
@@ -68,3 +69,29 @@ def test_an_outage_while_a_worker_looks_for_them_ends_no_taking(engine, errand):
         eventually(lambda: engine.counts("errand")["done"] == 3, "all are done")
         assert not away.away
     assert attempts == [1] * 3
+
+
+def test_a_partition_whose_answer_is_lost_behind_jobs_of_another_is_asked_for_them(redis_url, prefix):
+    engine, mute = (Engine.from_url(redis_url, prefix=prefix, partitions=2) for _ in range(2))
+    engine.publish(builders.errand())
+    homes = {engine._catalog.partition("errand", f"e{number}").root: f"e{number}" for number in range(50)}
+    for id in homes.values():
+        engine.create("errand", id, {"what": "an errand"})
+    call, gave = mute._caller.call, []
+
+    def lose_second(function, root, *given):
+        reply = call(function, root, *given)
+        if function == "sb_take" and len(reply) > 3:
+            gave.append(root)
+            if len(gave) == 2:
+                raise errors.EngineUnavailable("the answer was lost")
+        return reply
+
+    mute._caller.call = lose_second
+    attempts = []
+    with Running(mute, registry_of(run=lambda job: attempts.append(job.attempt)), concurrency=4):
+        eventually(lambda: engine.counts("errand")["done"] == 2, "both are done")
+    assert attempts == [1, 1]
+    assert gave[1:] == [gave[1]] * 2, "the second is asked once more"
+    for each in (engine, mute):
+        each.client.close()
