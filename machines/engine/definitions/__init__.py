@@ -4,14 +4,12 @@ Pure Python: needs neither Redis nor Django. ``schema.json`` in this folder desc
 (JSON Schema, draft 2020-12).
 """
 
-import json
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from .compiled import CompiledDefinition, Recipient, compile_definition, find_recipients
 from .findings import Finding, make_finding, quote, render
 from .outline import EventOutline, FieldOutline, InvokeOutline, Outline, StateOutline, TransitionOutline
+from .place import SCHEMA, schema
 from .program import compute_digest
 from .reading.document import find_embedded, list_embedded_names
 
@@ -40,8 +38,6 @@ __all__ = [
     "schema",
 ]
 
-SCHEMA = Path(__file__).with_name("schema.json")
-
 
 def check(definition: object) -> list[Finding]:
     """Return every finding, errors and warnings, in document order. Never raises, whatever it is given."""
@@ -57,10 +53,3 @@ def compile(definition: object) -> dict[str, Any]:
 def outline(definition: object) -> Outline:
     """Outline a definition. Raises DefinitionError like ``compile``."""
     return compile_definition(definition).outline
-
-
-@cache
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of definitions. The object is shared: do not change it."""
-    result: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    return result

@@ -7,14 +7,33 @@ left out. Objects are read through the methods of the built-in types, so that a 
 
 from __future__ import annotations
 
+import json
 import math
+import pathlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from machines.engine import limits
 
 from .findings import Path, Report, quote
+
+SCHEMA = pathlib.Path(__file__).with_name("schema.json")
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of definitions. The object is shared: do not change it."""
+    result: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    return result
+
+
+def list_keys(part: str) -> Collection[str]:
+    """List the keys that a part of a definition may have: the schema names them for editors and readers."""
+    found: dict[str, Any] = schema()["$defs"][part]["properties"]
+    return found.keys()
+
 
 AddFinding = Callable[[str, Path, str, str], None]  # code, path, message, hint
 

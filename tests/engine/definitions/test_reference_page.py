@@ -12,7 +12,8 @@ import pytest
 from machines.engine import limits
 from machines.engine.definitions import check
 from machines.engine.definitions.findings import get_severity
-from machines.engine.definitions.reading import actions, document, states, transitions
+from machines.engine.definitions.place import list_keys
+from machines.engine.definitions.reading import actions
 from machines.engine.definitions.reading import actions as messages
 from machines.engine.expressions import FUNCTIONS
 from tests.cases import for_each
@@ -87,10 +88,10 @@ def test_every_code_is_found_somewhere_and_none_is_made_up():
 @for_each(
     "title, keys",
     [
-        ("The machine", document.KEYS),
-        ("A state", states.KEYS),
-        ("A transition", transitions.KEYS),
-        ("An invoke", transitions.INVOKE_KEYS),
+        ("The machine", list_keys("machine")),
+        ("A state", list_keys("state")),
+        ("A transition", list_keys("transition")),
+        ("An invoke", list_keys("invoke")),
         ("Actions", actions.VERBS),
     ],
 )

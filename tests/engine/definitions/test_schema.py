@@ -8,7 +8,7 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 
 from machines.engine.definitions import check, schema
-from machines.engine.definitions.reading import actions, document, states, transitions
+from machines.engine.definitions.reading import actions
 from tests.cases import for_each
 
 from .builders import machine, player, with_action, with_guard, with_transition
@@ -124,10 +124,5 @@ def test_what_the_check_refuses_for_its_shape_does_not_fit(definition):
     assert list(VALIDATOR.iter_errors(definition))
 
 
-def test_both_know_the_same_keys():
-    parts = schema()["$defs"]
-    assert set(parts["machine"]["properties"]) == set(document.KEYS)
-    assert set(parts["state"]["properties"]) == set(states.KEYS)
-    assert set(parts["transition"]["properties"]) == set(transitions.KEYS)
-    assert set(parts["invoke"]["properties"]) == set(transitions.INVOKE_KEYS)
-    assert set(parts["typedAction"]["properties"]["type"]["enum"]) == set(actions.VERBS)
+def test_both_know_the_same_verbs():
+    assert set(schema()["$defs"]["typedAction"]["properties"]["type"]["enum"]) == set(actions.VERBS)

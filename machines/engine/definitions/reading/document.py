@@ -10,7 +10,7 @@ from machines.engine.definitions.checks.review import review
 from machines.engine.definitions.fields import read_context, read_events
 from machines.engine.definitions.findings import Path, Report, quote
 from machines.engine.definitions.model import Machine, Start, State
-from machines.engine.definitions.place import Place, PlainCopier, TooLarge, read_checked, require_key
+from machines.engine.definitions.place import Place, PlainCopier, TooLarge, list_keys, read_checked, require_key
 from machines.engine.definitions.scope import Scope, Tree
 from machines.engine.definitions.values import read_value
 
@@ -19,31 +19,6 @@ from .machine_settings import read_accepts, read_approval, read_index, read_prop
 from .states import MACHINE_KEYS, read_root, read_states
 from .transitions import read_queues
 
-KEYS = (
-    "id",
-    "description",
-    "initial",
-    "context",
-    "index",
-    "approval",
-    "approvers",
-    "accepts",
-    "properties",
-    "events",
-    "states",
-    *MACHINE_KEYS,
-    "output",
-    "errors",
-    "machines",
-    "queues",
-    "partitions",
-    "history",
-    "retain",
-    "schedules",
-    "version",
-    "meta",
-    "$schema",
-)
 _ERRORS = ("refuse", "raise")
 _HINTS = {"data": 'write "context"', "name": 'write "id"', "key": 'write "id"', "schema": 'write "context"'}
 
@@ -160,7 +135,7 @@ def _check_embedded(document: Any, report: Report) -> None:
 
 
 def _check_keys(place: Place) -> None:
-    place.refuse_unknown(KEYS, _HINTS)
+    place.refuse_unknown(list_keys("machine"), _HINTS)
     kind = place.part("type")
     if kind.text("a type") is not None and kind.value not in ("compound", "parallel"):
         kind.error("SB104", f"no type of machine {quote(kind.value)}", '"parallel", or leave it out')

@@ -13,7 +13,7 @@ from machines.engine.definitions.fields import SCALARS, describe_types
 from machines.engine.definitions.findings import Path, Report, quote
 from machines.engine.definitions.model import Field, Property
 from machines.engine.definitions.outline import FIRE
-from machines.engine.definitions.place import Place, require_key
+from machines.engine.definitions.place import Place, list_keys, require_key
 from machines.engine.definitions.scope import Scope
 from machines.engine.definitions.values import report_problems
 from machines.engine.expressions import Node
@@ -186,9 +186,6 @@ def _read_condition(place: Place, fields: dict[str, Field], states: Collection[s
     return None if wrong else expression.tree
 
 
-_SCHEDULE_KEYS = (
-    "name", "when", "zone", "what", "overlap", "jitter", "catch_up", "bound", "start", "end", "description",
-)  # fmt: skip
 MAX_SCHEDULES = 50
 _SCHEDULE_FORM = 'write {"name": ..., "when": {"cron": "30 2 * * *"}, "what": {"do": "create"}}'
 
@@ -204,7 +201,7 @@ def read_schedules(place: Place) -> None:
     for one in place.one_or_many():
         if not one.is_object("a schedule", _SCHEDULE_FORM):
             continue
-        one.refuse_unknown(_SCHEDULE_KEYS)
+        one.refuse_unknown(list_keys("schedule"))
         for key in ("name", "when", "what"):
             if key not in one:
                 one.error("SB106", f'"{key}" is missing', _SCHEDULE_FORM)

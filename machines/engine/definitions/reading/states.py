@@ -7,7 +7,7 @@ from machines.engine import limits
 from machines.engine.definitions.durations import read_duration
 from machines.engine.definitions.findings import quote
 from machines.engine.definitions.model import Action, Start, State, Value
-from machines.engine.definitions.place import Place, read_checked, require_key
+from machines.engine.definitions.place import Place, list_keys, read_checked, require_key
 from machines.engine.definitions.scope import KINDS, Branch, Scope
 from machines.engine.definitions.values import read_value
 
@@ -102,8 +102,6 @@ def _inside(branch: Branch) -> str:
 
 
 _DOES = ("on", "always", "after", "entry", "exit", "invoke")
-_INSIDE = ("states", "initial", "onDone")
-KEYS = ("id", "type", "description", "tags", "meta", *_DOES, *_INSIDE, "history", "target", "output", "sla")
 MACHINE_KEYS = ("type", "on", "always", "after", "entry", "exit", "invoke")  # the machine may behave like a state
 _HINTS = {
     "onEntry": 'write "entry"',
@@ -206,7 +204,7 @@ def _check_keys(place: Place, branch: Branch) -> None:
     for key, (owner, hint) in _BELONGS.items():
         if key in place and key not in allowed:
             place.at(key).error("SB119", f'"{key}" belongs to {owner}, not to this one', hint)
-    place.refuse_unknown((*KEYS, "onError"), _HINTS)
+    place.refuse_unknown((*list_keys("state"), "onError"), _HINTS)
 
 
 def _list_allowed_keys(branch: Branch) -> tuple[str, ...]:

@@ -7,13 +7,12 @@ from machines.engine import limits, rates
 from machines.engine.definitions.durations import read_after
 from machines.engine.definitions.findings import quote
 from machines.engine.definitions.model import Cause, Invoke, Limit, Transition, Value
-from machines.engine.definitions.place import Place, read_checked, require_key
+from machines.engine.definitions.place import Place, list_keys, read_checked, require_key
 from machines.engine.definitions.scope import Scope
 from machines.engine.definitions.values import read_expression, read_guard, read_object
 
 from .actions import WORK_HINTS, WORK_KEYS, read_actions, read_work
 
-KEYS = ("target", "guard", "actions", "reenter", "allow", "description", "meta")
 _HINTS = {
     "cond": 'write "guard"',
     "internal": 'write "reenter", the other way round',
@@ -71,7 +70,7 @@ def _read_transition(place: Place, cause: Cause, events: tuple[str, ...], scope:
         return Transition(id, cause, events, _read_target(place, scope), None, (), False, "", place.path)
     if not place.is_object("a transition", 'write {"target": "state"} or the name of a state'):
         return None
-    place.refuse_unknown(KEYS, _HINTS)
+    place.refuse_unknown(list_keys("transition"), _HINTS)
     guard = place.part("guard")
     if isinstance(guard.value, dict):
         guard.error("SB104", "expected an expression in quotes, found an object", 'write "failed < 3"')
@@ -114,7 +113,6 @@ def _read_target(place: Place, scope: Scope) -> tuple[str, ...]:
 MACHINE = "machine:"
 _OF_WORK = ("queue", *WORK_KEYS)
 _OF_MACHINES = ("autoforward", "finalize", "idlocation")
-INVOKE_KEYS = ("src", "id", "input", "onDone", "onError", *_OF_WORK, *_OF_MACHINES, "description", "meta")
 _INVOKE_HINTS = WORK_HINTS | {"onFailure": 'write "onError"', "onSuccess": 'write "onDone"'}
 
 
@@ -142,7 +140,7 @@ def make_default_id(word: str, number: int) -> str:
 
 
 def _read_invoke(place: Place, default: str, scope: Scope) -> Invoke:
-    place.refuse_unknown(INVOKE_KEYS, _INVOKE_HINTS)
+    place.refuse_unknown(list_keys("invoke"), _INVOKE_HINTS)
     src = require_key(place, "src")
     if isinstance(src.value, dict) or (isinstance(src.value, str) and src.value.startswith(MACHINE)):
         return _read_machine(place, src, default, scope)
