@@ -123,7 +123,7 @@ def test_an_instance_is_created_forced_and_deleted(as_, engine, activation):
 
 
 def test_an_odd_id_is_reached_by_clicking_and_can_be_fired(page, engine, activation):
-    for id in ("../..", ".", "%2F", "a/b", "~2F", "?x=1#y", "<script>alert(1)</script>", "back\\slash", " 🚦 "):
+    for id in ("../..", ".", " %2F~2Fa/b?x=1#y<script>alert(1)</script>back\\slash🚦 "):
         engine.create(activation, id)
         page.goto("/machines/activation/")
         is_live(page)
