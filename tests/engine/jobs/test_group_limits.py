@@ -228,6 +228,14 @@ def test_limits_of_the_definition_hold_for_each_group(engine):
     assert read_groups(take_all(engine)) == "a"
 
 
+def test_a_limit_of_0_is_no_limit_and_stops_nothing(engine):
+    publish(engine, door(queues={"work": {"groups": {"concurrency": 1, "rate": "1/s"}}}))
+    put(engine, "a", 4)
+    put(engine, "b", 4)
+    engine.limit("door", "work", group="a", concurrency=0, rate="none")
+    assert sorted(read_groups(take_all(engine))) == ["a", "a", "a", "a", "b"]
+
+
 def test_what_no_group_needs_takes_no_memory(yard):
     yard.limit("door", "work", group="a", concurrency=1, rate="1000/s")
     put(yard, "a", 3)
@@ -281,6 +289,7 @@ def test_on_several_partitions_a_group_of_instances_is_shared_out(redis_url, pre
     "limit, why",
     [
         ({"concurrency": -1}, "concurrency"),
+        ({"rate": "0/s"}, "is no rate"),
         ({"rate": "5/s burst 0"}, "is no rate"),
         ({"rate": "burst 5"}, "is no rate"),
         ({"group": ""}, "group"),
