@@ -91,7 +91,7 @@ def read_steps(folder: Path, count: int) -> None:
         print(f"INSIGHT {place}: {(count_commands(engine) - before) / count * 4:.2f} commands a step")
     duty = InsightDuty(engine, store=Store(folder))
     begin, cpu = time.perf_counter(), time.process_time()
-    while duty.once():
+    while duty.run_once():
         pass
     took, cpu = time.perf_counter() - begin, time.process_time() - cpu
     share = 5000 * cpu / count

@@ -35,7 +35,7 @@ class DashboardConfig(AppConfig):
 
 
 def _demand_own_machines() -> None:
-    """Raise ImproperlyConfigured where the package machines is somebody else's."""
+    """Raise ImproperlyConfigured where the package machines is that of another project."""
     import machines
 
     try:

@@ -132,7 +132,7 @@ class InstanceTable:
 
     listing: InstanceList
     page: Page
-    track: StateCounts
+    counts: StateCounts
     total: int
     wrong: dict[str, list[Problem]]
     refused: bool = False
@@ -140,8 +140,8 @@ class InstanceTable:
     @property
     def found(self) -> int:
         """Return how many instances the list has on all pages."""
-        block = self.track.block(self.listing.state) if self.listing.state else None
-        return block.count if block else self.track.total
+        block = self.counts.block(self.listing.state) if self.listing.state else None
+        return block.count if block else self.counts.total
 
     @classmethod
     def read_problems(cls, engine: RedactedEngine, listing: InstanceList, page: Page, **facts: Any) -> InstanceTable:
@@ -159,10 +159,10 @@ class MachinePage:
         self.versions = count_versions(self._engine, machine, self.live)
         self.listing = InstanceList.from_request(request, count_states(self.view, self.live), strict=False)
         page, self._tally, self.mistake = read_page(self.listing, self._engine)
-        self.track = count_found(self.view, self.live, self.listing, self._tally)
+        self.counts = count_found(self.view, self.live, self.listing, self._tally)
         self.refused = self.mistake is not None or bool(self.listing.filter.mistakes)
         self.table = InstanceTable.read_problems(
-            self._engine, self.listing, page, track=self.track, total=self.live.total, refused=self.refused
+            self._engine, self.listing, page, counts=self.counts, total=self.live.total, refused=self.refused
         )
         self.mode, self.modes, self._panels = mode_of(self.listing.mode), MODES.values(), Panels()
         self.rates = read_rates(self.view, self.live, self._panels) if self.mode.moving else None
@@ -216,7 +216,7 @@ class MachinePage:
             live if tally is None else replace(live, counts=tally.counts, oldest=oldest),
             listing.state,
             self.mode,
-            ModeReadings(self.in_error, self.rates, self.coverage, self.track.partial),
+            ModeReadings(self.in_error, self.rates, self.coverage, self.counts.partial),
             search={name: text for name, text in listing.filter.texts.items() if name != "state"},
         )
 
@@ -224,7 +224,7 @@ class MachinePage:
 
     @property
     def tabs(self) -> list[StateCount]:
-        return self.track.tabs(self.listing.state)
+        return self.counts.tabs(self.listing.state)
 
     @cached_property
     def index_progress(self) -> IndexProgress | None:
@@ -239,7 +239,7 @@ class MachinePage:
 
     @cached_property
     def metrics(self) -> charts.Charts:
-        return charts.of_machine(self._request, self._machine, queues=bool(self.track.depths))
+        return charts.of_machine(self._request, self._machine, queues=bool(self.counts.depths))
 
     @cached_property
     def accepts(self) -> list[Sender]:

@@ -103,11 +103,11 @@ def rows(request: HttpRequest, machine: str) -> HttpResponse:
     engine = redacted_engine(request)
     watched = request.GET.getlist("row")[: listings.SIZE]
     live = engine.live(machine)
-    track = count_states(load_view(request, live), live)
-    listing = InstanceList.from_request(request, track)
+    counts = count_states(load_view(request, live), live)
+    listing = InstanceList.from_request(request, counts)
     fresh = {one.id for one in listing.read(engine)} if listing.is_first else set()
     known = [one for one in engine.get_many(machine, watched) if isinstance(one, Instance)]
-    table = InstanceTable.read_problems(engine, listing, Page(known, None), track=track, total=live.total)
+    table = InstanceTable.read_problems(engine, listing, Page(known, None), counts=counts, total=live.total)
     context = {"table": table, "new": len(fresh - set(watched)), "now_ms": live.now}
     return render_page(request, "signalbox/machines/_rows.html", context)
 

@@ -311,18 +311,18 @@ class Requests(Ring):
         self._move_next(REQUESTS)
 
     def _begin(self, id: str) -> None:
-        account = self._waiting(self.account(self.random))
+        account = self._find_waiting_account(self.account(self.random))
         device, service = account.id.split(":")
         token = account.data.get("token", "") if self._draw(REQUEST_RIGHT) else "WRONG1"
         self.engine.create(REQUEST_MACHINE, id, {"device": device, "service": service, "token": token}, actor=ACTOR)
 
     def _step(self, instance: Instance) -> None:
         if "refused" in instance.configuration:
-            account = self._waiting(f"{instance.data['device']}:{instance.data['service']}")
+            account = self._find_waiting_account(f"{instance.data['device']}:{instance.data['service']}")
             token = account.data.get("token", "")
             self.engine.fire(REQUEST_MACHINE, instance.id, "correct", {"token": token}, actor=ACTOR)
 
-    def _waiting(self, id: str) -> Instance:
+    def _find_waiting_account(self, id: str) -> Instance:
         """Return the account, after the device asked for a code if it had none."""
         account = self.engine.get("activation", id)
         if account.state == "New":

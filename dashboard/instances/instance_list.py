@@ -88,32 +88,32 @@ class InstanceList:
     all_columns: tuple[Column, ...] = ()
 
     @classmethod
-    def from_request(cls, request: HttpRequest, track: StateCounts, *, strict: bool = True) -> InstanceList:
+    def from_request(cls, request: HttpRequest, counts: StateCounts, *, strict: bool = True) -> InstanceList:
         """Read ``?state=&older=15m&version=&tag=&actor=&error=&id=&by=serial&is=ATV-*&order=newest&cursor=&view=top``.
 
         An unknown state is a 404. ``strict``: raise BadInput for an invalid term; otherwise it is in
         ``filter.mistakes``.
         """
         given = request.GET
-        hidden = redactor_of(Actor.of(request), track.name).fields
-        parsed = seeking.parse_filter(given, track.view.outline, hidden)
-        block = track.block(parsed.state) if parsed.state else None
+        hidden = redactor_of(Actor.of(request), counts.name).fields
+        parsed = seeking.parse_filter(given, counts.view.outline, hidden)
+        block = counts.block(parsed.state) if parsed.state else None
         if parsed.state and block is None:
-            raise Http404(f"Machine {track.name} has no state {parsed.state[:100]}.")
+            raise Http404(f"Machine {counts.name} has no state {parsed.state[:100]}.")
         if strict and parsed.mistakes:
             raise next(iter(parsed.mistakes.values()))
         return cls(
-            track.name,
+            counts.name,
             parsed.state,
-            block.count if block else track.total,
+            block.count if block else counts.total,
             given.get("order") == "newest",
             given.get("cursor") or None,
             given.get("back") or None,
-            track.view.terms,
+            counts.view.terms,
             parsed,
             mode_of(given.get("mode", "")).name,
-            choose_columns(given, track.view.outline),
-            tuple(list_columns(track.view.outline)),
+            choose_columns(given, counts.view.outline),
+            tuple(list_columns(counts.view.outline)),
         )
 
     # Reading

@@ -93,18 +93,18 @@ class QueueActions:
     def pause(self, posted: Posted = None) -> Action:
         about = f"Workers take no jobs from {self._subject} until it is resumed."
         about += " Running jobs finish; new jobs can be added."
-        return self._plain("pause", "Pause" if self.group else "Pause queue", about, posted)
+        return self._ask_reason("pause", "Pause" if self.group else "Pause queue", about, posted)
 
     def resume(self, posted: Posted = None) -> Action:
         about = f"Workers take jobs from {self._subject} again."
-        return self._plain("resume", "Resume" if self.group else "Resume queue", about, posted)
+        return self._ask_reason("resume", "Resume" if self.group else "Resume queue", about, posted)
 
     @property
     def _subject(self) -> str:
         return f"the group {self.group.name}" if self.group else "this queue"
 
     def move(self, posted: Posted = None) -> Action:
-        return self._plain("move", "Run all delayed jobs now", "All delayed jobs become ready at once.", posted)
+        return self._ask_reason("move", "Run all delayed jobs now", "All delayed jobs become ready at once.", posted)
 
     def limit(self, posted: Posted = None) -> Action:
         about = f"Limits of {self._subject} apply across all workers and override the definition."
@@ -124,7 +124,7 @@ class QueueActions:
         about = "Removes the jobs permanently. An instance waiting for one receives error.invoke with the kind Purged."
         return self._act("purge", f"Purge all {place} jobs" if place else "Purge jobs", about, form, danger=True)
 
-    def _plain(self, name: str, label: str, about: str, posted: Posted) -> Action:
+    def _ask_reason(self, name: str, label: str, about: str, posted: Posted) -> Action:
         return self._act(name, label, about, ReasonForm(posted, id=f"{self.id}-{name}"))
 
     def _act(self, name: str, label: str, about: str, form: ReasonForm, *, danger: bool = False) -> Action:

@@ -187,7 +187,7 @@ def _run_action(request: HttpRequest, machine: str, queue: str, name: str, done:
     except errors.BadInput as error:
         return queue_page(request, figures, request.POST, presenters.make_failure(act, error))
     messages.success(request, message)
-    return _back(request, figures)
+    return _link_back(request, figures)
 
 
 def _make_action(figures: Figures, name: str, request: HttpRequest, *, fresh: bool = False) -> Action:
@@ -212,7 +212,7 @@ def _answer_miscount(request: HttpRequest, machine: str, queue: str, error: erro
     return queue_page(request, figures, request.POST, turned)
 
 
-def _back(request: HttpRequest, figures: Figures) -> HttpResponse:
+def _link_back(request: HttpRequest, figures: Figures) -> HttpResponse:
     if request.POST.get("back") == "queues":
         return redirect("signalbox:queues")
     if "next" in request.POST:

@@ -105,7 +105,7 @@ def _run_action(request: HttpRequest, machine: str, id: str, name: str) -> HttpR
     except NotMoved as error:
         return job_page(request, machine, id, FailedAction(409, "Not done", error.message, error.code))
     messages.success(request, f"Job {id} {SUCCESS[name]}")
-    return redirect(_back(request, job, name))
+    return redirect(_link_back(request, job, name))
 
 
 def _fail_form(job: Job, act: acts.Action) -> FailedAction:
@@ -117,7 +117,7 @@ def _fail_form(job: Job, act: acts.Action) -> FailedAction:
     return FailedAction(409, "Confirm: the instance has moved on", message, error.code, act)
 
 
-def _back(request: HttpRequest, job: Job, name: str) -> str:
+def _link_back(request: HttpRequest, job: Job, name: str) -> str:
     """Return the address of the row or instance it came from; else of the job, or of the queue if the job is gone."""
     if request.POST.get("from") == "instance" and job.instance:
         return reverse("signalbox:instance", args=[job.machine, job.instance])

@@ -1,4 +1,4 @@
-"""Answers the palette while somebody types: places, views, actions and what the search finds, the best first.
+"""Answers the palette while a person types: places, views, actions and what the search finds, the best first.
 
 Words in instances take longer than names: the palette asks for them apart, after a pause.
 """

@@ -44,9 +44,9 @@ class Facts:
         return f"{self.flow:,.0f} /min" if self.flow >= 10 or self.flow == 0 else f"{self.flow:.1f} /min"
 
 
-def summarize(track: StateCounts, live: Live, rates: Present | None, versions: VersionCounts | None = None) -> Facts:
+def summarize(counts: StateCounts, live: Live, rates: Present | None, versions: VersionCounts | None = None) -> Facts:
     """Summarize a machine. The oldest instance is one in a state that is not final."""
-    final = {state.name for state in track.view.outline.states if state.type == "final"}
+    final = {state.name for state in counts.view.outline.states if state.type == "final"}
     waiting = {state: since for state, since in live.oldest.items() if state not in final}
     state = min(waiting, key=lambda name: waiting[name], default="")
     return Facts(
@@ -54,7 +54,7 @@ def summarize(track: StateCounts, live: Live, rates: Present | None, versions: V
         state=state,
         oldest=waiting.get(state),
         late=sum(live.breaches.values()),
-        dead=sum(depth.dead for depth in track.depths),
+        dead=sum(depth.dead for depth in counts.depths),
         refused=round(sum(rates.refused.values())) if rates else 0,
         missing=count_missing(live.missing),
         versions=versions,
@@ -82,7 +82,7 @@ class MachineRow:
     """Holds a machine. ``alarms``: those about it, the worst first; ``paused``: its paused queues; ``late``: states
     with instances past a service level."""
 
-    track: StateCounts
+    counts: StateCounts
     facts: Facts
     spark: SafeString
     alarms: list[Alarm] = field(default_factory=list)
@@ -92,7 +92,7 @@ class MachineRow:
 
     @property
     def name(self) -> str:
-        return self.track.name
+        return self.counts.name
 
     @property
     def alarm(self) -> Alarm | None:
@@ -106,13 +106,13 @@ class MachineRow:
 
     @property
     def segments(self) -> list[Segment]:
-        return lay_out(self.track.shown, self.late)
+        return lay_out(self.counts.shown, self.late)
 
     @property
     def states_text(self) -> str:
         """Return ``New 3, Waiting 37`` for screen readers: all that the list below a bar shows."""
-        held = [f"{block.state} {block.count:,}" for block in self.track.shown]
-        left = self.track.left_out
+        held = [f"{block.state} {block.count:,}" for block in self.counts.shown]
+        left = self.counts.left_out
         return ", ".join([*held, *([f"{left} more state{'s' * (left > 1)}"] if left else [])])
 
 

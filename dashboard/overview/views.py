@@ -106,11 +106,11 @@ def read_rows(request: HttpRequest, survey: Survey, names: list[str], alarms: Al
     found = []
     for name in names:
         live, rollout = survey.lives[name], rollouts.get(name)
-        track = count_states(known[name], live, shown=SHOWN)
+        counts = count_states(known[name], live, shown=SHOWN)
         found.append(
             MachineRow(
-                track,
-                summarize(track, live, alarms.rates.get(name), count_known(live)),
+                counts,
+                summarize(counts, live, alarms.rates.get(name), count_known(live)),
                 draw_sparkline(traces.get(name, []), charts.OVER[span]),
                 about.get(name, []),
                 list_paused(survey.queues.get(name, {})),

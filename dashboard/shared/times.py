@@ -109,7 +109,7 @@ def format_ticking(ms: float | None, now: float, kind: str) -> SafeString:
     if not ms:
         return SafeString("–")
     age = (format_until if kind == "until" else format_age)((now - ms) / 1000)
-    at = read_utc(ms)  # no part of it is anybody's text: nothing to escape
+    at = read_utc(ms)  # no part of it is a person's text: nothing to escape
     iso, utc = (at.isoformat(timespec="milliseconds"), f"{str(at)[:19]} UTC") if at else ("", UNKNOWN)
     return SafeString(
         f'<time class="tick" datetime="{iso}" title="{utc}" data-at="{int(ms)}" data-kind="{kind}">{age}</time>'

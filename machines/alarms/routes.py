@@ -52,7 +52,7 @@ SETTINGS = Actor("settings", "settings")
 
 
 def has_routes() -> bool:
-    """Tell whether anybody is sent alarms."""
+    """Tell whether any address or receiver is sent alarms."""
     return AlarmRoute.objects.filter(receiver__active=True).exists()
 
 

@@ -13,7 +13,7 @@ class OwnRequest(SignalboxError):
 
 
 class NotApprover(SignalboxError):
-    """``group``: the one that the actor is not in; ``is_empty``: nor is anybody else."""
+    """``group``: the one that the actor is not in; ``is_empty``: nor is another person."""
 
     code = "SB452"
 

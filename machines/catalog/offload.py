@@ -144,7 +144,7 @@ def _compare(text: str | bytes) -> dict[str, Any]:
 
 
 def _study(text: str | bytes, **wanted: Any) -> dict[str, Any]:
-    """Return a text that somebody is writing, as ``machines.catalog.editing.checking.check`` answers it."""
+    """Return a text that an author is writing, as ``machines.catalog.editing.checking.check`` answers it."""
     from .editing.checking import check
 
     return check(text if isinstance(text, str) else text.decode("utf-8", "replace"), **wanted)

@@ -66,7 +66,7 @@ class VersionChange:
     rule: Rule | None
 
     def demand_turn(self, turn: int | None) -> None:
-        """Raise VersionRefused where the versions are not those that somebody looked at; ``turn``: None for any."""
+        """Raise VersionRefused where the versions are not those that the person looked at; ``turn``: None for any."""
         if turn is None or turn == self.turn:
             return
         now = f"a second person, by {self.rule}" if self.rule else "no second person any more"

@@ -71,7 +71,7 @@ class DatabaseDuty:
     EVERY = 5.0  # seconds between two passes that find nothing
     is_away = False
 
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Make one pass, with connections that work; tell whether there may be more to do at once. An error of the
         database ends the pass and is not passed on."""
         close_old_connections()

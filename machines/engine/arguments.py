@@ -201,21 +201,21 @@ def encode_document(what: str, value: object, most: int) -> str:
 def _check(what: str, value: object, path: tuple[str, ...], depth: int) -> None:
     """Refuse what JSON or a double cannot carry: odd types, NaN, huge integers, NUL, depth."""
     if isinstance(value, (Mapping, list, tuple)) and depth > limits.MAX_JSON_DEPTH:
-        raise _bad(what, path, f"is nested deeper than {limits.MAX_JSON_DEPTH}")
+        raise _make_error(what, path, f"is nested deeper than {limits.MAX_JSON_DEPTH}")
     if isinstance(value, Mapping):
         for inner, item in value.items():
             if not isinstance(inner, str):
-                raise _bad(what, path, f"has a key that is not text: {show(inner)}")
+                raise _make_error(what, path, f"has a key that is not text: {show(inner)}")
             _check(what, inner, path, depth)
             _check(what, item, (*path, inner), depth + 1)
     elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
             _check(what, item, (*path, str(index)), depth + 1)
-    elif (why := _unfit(value)) is not None:
-        raise _bad(what, path, why)
+    elif (why := _explain_misfit(value)) is not None:
+        raise _make_error(what, path, why)
 
 
-def _unfit(value: object) -> str | None:
+def _explain_misfit(value: object) -> str | None:
     """Return why a single value cannot be sent, or None."""
     if value is None or isinstance(value, bool):
         return None
@@ -229,7 +229,7 @@ def _unfit(value: object) -> str | None:
     return f"is a {type(value).__name__}, which JSON cannot carry"
 
 
-def _bad(what: str, path: tuple[str, ...], why: str) -> BadPayload:
+def _make_error(what: str, path: tuple[str, ...], why: str) -> BadPayload:
     where = f"{what} field {'.'.join(path)!r}" if path else what
     return BadPayload(f"{where} {why}", field=path[0] if path else None)
 

@@ -104,7 +104,7 @@ class Partition:
     floors = Key(":floors")
     #: string, PX 50: set by a step; its keyspace notification wakes the live hub
     pulse = Key(":pulse")
-    #: string with PX: ms at which somebody came to the Studio, moved in it, saved a draft, or left
+    #: string with PX: ms at which an author came to the Studio, moved in it, saved a draft, or left
     edited = Key(":edited")
     #: channel, sharded: ``job <queue>`` when a job becomes ready, ``due <ms>`` when something becomes due earlier than
     #: the last tick returned

@@ -208,7 +208,7 @@ class SlowLoader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, y
         _Plain.__init__(self)
 
 
-def _fast_loader() -> Any:
+def _make_fast_loader() -> Any:
     """Return the same loader on libyaml, which is five times faster; None if the wheel was built without it."""
     parser = getattr(getattr(yaml, "cyaml", None), "CParser", None)
     return type("_FastLoader", (parser, _Plain), {"__init__": _begin(parser)}) if parser else None
@@ -222,7 +222,7 @@ def _begin(parser: Any) -> Callable[[Any, str], None]:
     return begin
 
 
-LOADER: Any = _fast_loader() or SlowLoader
+LOADER: Any = _make_fast_loader() or SlowLoader
 
 
 class Dumper(yaml.SafeDumper):

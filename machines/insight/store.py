@@ -2,7 +2,7 @@
 
 The manifest of a machine names the files that count, and how far each partition was read. A commit writes files under
 new names, and then replaces the manifest in one act (``places``): facts and marks never differ, whenever the process
-ends. Readers open no file that can change, so nobody waits for anybody; files that were merged stay for some minutes
+ends. Readers open no file that can change, so no process waits; files that were merged stay for some minutes
 for readers that hold an older manifest.
 
 A step names its instance by a number, and by another one its shape: source, target, event and so on, which many steps

@@ -124,7 +124,7 @@ def create(
         made = get_engine().create(machine, id, data, key=key, actor=actor.name, reason=reason)
         entry.name(instance=made.id)
         entry.note_step("", made)
-    return show_to(actor, made) if shows else _without_data(made)
+    return show_to(actor, made) if shows else _drop_data(made)
 
 
 def propose_id() -> str | None:
@@ -193,7 +193,7 @@ def perform(actor: Actor, call: Call, *, second: str = "", shows: bool = True) -
         _note_outcome(entry, call, before, after)
     if second:
         return after
-    return show_to(actor, after) if shows else _without_data(after)
+    return show_to(actor, after) if shows else _drop_data(after)
 
 
 def _spend_guess(actor: Actor, call: Call, entry: AuditRecord) -> None:
@@ -231,7 +231,7 @@ def _call_method(actor: Actor, call: Call, second: str) -> tuple[str, Instance]:
     return ", ".join(after.outcome.before if after.outcome else ()), after
 
 
-def _without_data(instance: Instance) -> Instance:
+def _drop_data(instance: Instance) -> Instance:
     """Return where it stands and which revision it has, and nothing that could be sensitive."""
     return replace(instance, data={}, timers=[], children={}, parent=None)
 

@@ -95,7 +95,9 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        return super().change_view(request, object_id, form_url, (extra_context or {}) | _beside(request, object_id))
+        return super().change_view(
+            request, object_id, form_url, (extra_context or {}) | _make_context(request, object_id)
+        )
 
 
 def _name_unrecorded(request: HttpRequest) -> None:
@@ -107,7 +109,7 @@ def _name_unrecorded(request: HttpRequest) -> None:
         messages.warning(request, f"Machines in Redis could not be looked up: {error.message} ({error.code})")
 
 
-def _beside(request: HttpRequest, object_id: str) -> dict[str, Any]:
+def _make_context(request: HttpRequest, object_id: str) -> dict[str, Any]:
     """Return what stands beside the fields. Nothing when there is no such machine: the admin says so itself."""
     machine = Machine.objects.filter(pk=object_id).first() if object_id.isdecimal() else None
     if machine is None or not may(request, "view", machine.name):
@@ -126,7 +128,7 @@ def show(request: HttpRequest, machine: int) -> HttpResponse:
     if wanted:
         return _jump(request, found, wanted)
     try:
-        context, status = _listing(request, found), 200
+        context, status = _list_instances(request, found), 200
     except EngineUnavailable:
         raise
     except SignalboxError as error:
@@ -144,7 +146,7 @@ def _jump(request: HttpRequest, machine: Machine, id: str) -> HttpResponse:
     return HttpResponseRedirect(instance_url(machine, id))
 
 
-def _listing(request: HttpRequest, machine: Machine) -> dict[str, Any]:
+def _list_instances(request: HttpRequest, machine: Machine) -> dict[str, Any]:
     engine = get_engine()
     live = engine.live(machine.name)
     state = request.GET.get("state") or None
@@ -288,7 +290,7 @@ def panel(
         may_fire=may_fire,
         suspended=moment(instance.suspended) if instance.suspended else None,
         waits=_waits(version, instance),
-        kin=_kin(request, instance),
+        kin=_list_kin(request, instance),
         actions=list_event_actions(version, instance, submitted) if may_fire else [],
         submitted=submitted,
         error=error,
@@ -311,7 +313,7 @@ class Kin:
     url: str
 
 
-def _kin(request: HttpRequest, instance: Instance) -> list[Kin]:
+def _list_kin(request: HttpRequest, instance: Instance) -> list[Kin]:
     """Return those of machines that may be seen."""
     found = [("parent", instance.parent)] if instance.parent else []
     found += [(f"child {invoke}", child) for invoke, child in instance.children.items()]

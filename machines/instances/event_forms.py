@@ -90,7 +90,7 @@ def _events(version: MachineVersion | None, instance: Instance) -> list[tuple[Ev
     here = {event.name: event for event in outline.events_of(instance.configuration)}
     if is_mirror(version.machine.name):
         here, everywhere = (
-            {name: _with_parameters(version.machine.name, event) for name, event in some.items()}
+            {name: _add_parameters(version.machine.name, event) for name, event in some.items()}
             for some in (here, everywhere)
         )
     return [(event, True) for event in here.values()] + [
@@ -98,7 +98,7 @@ def _events(version: MachineVersion | None, instance: Instance) -> list[tuple[Ev
     ]
 
 
-def _with_parameters(machine: str, event: EventOutline) -> EventOutline:
+def _add_parameters(machine: str, event: EventOutline) -> EventOutline:
     """Return the event with the parameters of the model's method as its payload."""
     found = row_methods().list_parameters(machine, event.name)
     return event if found is None else replace(event, fields=tuple(found[0]), open=found[1])

@@ -158,7 +158,7 @@ class Subscription:
             left = max(0.0, until - time.monotonic())
             try:
                 if self._subscriber is None:
-                    return self._again(left)
+                    return self._reconnect(left)
                 heard = self._subscriber.hear(left)
             except FAILURES as error:
                 self._drop_connection(error)
@@ -182,7 +182,7 @@ class Subscription:
             raise
         self._subscriber, self._attempt = subscriber, 0
 
-    def _again(self, left: float) -> Gap | None:
+    def _reconnect(self, left: float) -> Gap | None:
         """Try once to reconnect, after a pause; return None when the time ends before that."""
         pause = random.uniform(0, min(BACKOFF, 0.05 * 2**self._attempt))  # noqa: S311  spreading load, not a secret
         time.sleep(min(pause, left))

@@ -166,7 +166,7 @@ class Values(Pattern):
         The function gets a string, a dict of strings, or None for a missing key, and returns the same kind, or DELETE.
         The key's expiry stays. Keys of Signalbox are refused: only their functions write them.
         """
-        where, most = self._foreign(key), _tries(function, retries)
+        where, most = self._check_foreign(key), _tries(function, retries)
         there = self._look(where)
         for pause in _pauses(most):
             wanted = _contents(key, function(dict(there) if isinstance(there, dict) else there))
@@ -191,7 +191,7 @@ class Values(Pattern):
         reply = self._ask("sb_swap", key, *kinds, len(seen), *seen, *wanted, also=(Status.CONFLICT,))
         return (True, after) if reply[0] == Status.OK else (False, _read(reply[1], reply[2:]))
 
-    def _foreign(self, key: Any) -> str:
+    def _check_foreign(self, key: Any) -> str:
         given = base.check_key(key)
         if given.startswith(self._ours) or PARTITION.match(given):
             message = "one of Signalbox's own, which only its functions write"

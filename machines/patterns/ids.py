@@ -140,10 +140,10 @@ class Blocks(Pattern):
             made = list(islice(self._numbers, n))
             missing = n - len(made)
             if missing:
-                made += self._further(missing, made)
+                made += self._take_block(missing, made)
         return made
 
-    def _further(self, missing: int, made: list[int]) -> range:
+    def _take_block(self, missing: int, made: list[int]) -> range:
         size = max(missing, self._size)
         try:
             first = self._take(size)

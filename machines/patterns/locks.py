@@ -113,14 +113,16 @@ class Locks(Pattern):
             return int(reply[1])
         left, fence, by = int(reply[1]), int(reply[2]), str(reply[3])
         ends = "without an end" if left < 0 else f"for {left / 1000:.1f} s, unless it is renewed"
-        raise Taken(f"{_by(name, fence, by)} {ends}", retry_after=STEPS[1] if left < 0 else left / 1000)
+        raise Taken(f"{_describe_holder(name, fence, by)} {ends}", retry_after=STEPS[1] if left < 0 else left / 1000)
 
     def _keep(self, name: str, token: str, ms: int, now: int | None) -> None:
         """Renew a lock for HeldLock. Raises Lost."""
         reply = self._ask("sb_lock_renew", self._root(name), token, ms, base.check_now(now), also=(Status.LOST,))
         if reply[0] == Status.LOST:
             held = bool(reply[1] or reply[2])
-            raise Lost(_by(name, int(reply[1]), str(reply[2])) if held else f"the time of the lock {name} is over")
+            raise Lost(
+                _describe_holder(name, int(reply[1]), str(reply[2])) if held else f"the time of the lock {name} is over"
+            )
 
     def _leave(self, name: str, token: str, now: int | None) -> bool:
         """Release a lock for HeldLock. Return whether it was still held."""
@@ -302,6 +304,6 @@ def _holder(reply: list[Any]) -> Holder | None:
     return Holder(owner, fence, since, None if left < 0 else left / 1000)
 
 
-def _by(name: str, fence: int, owner: str) -> str:
+def _describe_holder(name: str, fence: int, owner: str) -> str:
     who = f"{owner} (fence {fence})" if owner else "a lock of redis-py"
     return f"the lock {name} is held by {who}"

@@ -118,7 +118,7 @@ class Sessions(Pattern):
 
     def get(self, token: str, *, now: int | None = None) -> Session:
         """Return the session of a token; a use prolongs a sliding session. Raises Gone, EngineUnavailable."""
-        return self._by_token("sb_session_get", token, base.check_now(now))
+        return self._call_by_token("sb_session_get", token, base.check_now(now))
 
     def put(
         self, token: str, state: Mapping[str, Any], *, expect: int | None = None, now: int | None = None
@@ -129,7 +129,7 @@ class Sessions(Pattern):
         """
         text, at = self._text(state), base.check_now(now)
         seen = "" if expect is None else str(base.check_whole(expect, "expect", 0, base.MAX_EXACT - 1))
-        return self._by_token("sb_session_put", token, text, seen, at, expect=expect)
+        return self._call_by_token("sb_session_put", token, text, seen, at, expect=expect)
 
     def rotate(self, token: str, *, grace: float = 0.0, now: int | None = None) -> Session:
         """Return the same session under a new token; for ``grace`` seconds the former token still opens it, but cannot
@@ -137,15 +137,15 @@ class Sessions(Pattern):
 
         Of several that rotate one token, one gets a session, the others Gone.
         """
-        parting, at, secret = _parting(grace), base.check_now(now), secrets.token_urlsafe(32)
-        return self._by_token("sb_session_rotate", token, "", _digest(secret), parting, at, secret=secret)
+        parting, at, secret = _check_grace(grace), base.check_now(now), secrets.token_urlsafe(32)
+        return self._call_by_token("sb_session_rotate", token, "", _digest(secret), parting, at, secret=secret)
 
     def rotate_handle(self, subject: str, handle: str, *, grace: float = 0.0, now: int | None = None) -> Session:
         """Rotate the token of a session by its handle, when the token is lost. Raises Gone where the subject has no
         such session."""
         part, parting, at, secret = (
             self._part(subject),
-            _parting(grace),
+            _check_grace(grace),
             base.check_now(now),
             secrets.token_urlsafe(32),
         )
@@ -183,7 +183,9 @@ class Sessions(Pattern):
         replies = self._ask_all([("sb_session_list", self._root(self._part(one)), (one, at)) for one in subjects])
         return {one: _list_held(one, reply) for one, reply in zip(subjects, replies, strict=True)}
 
-    def _by_token(self, function: str, token: str, *args: Arg, expect: int | None = None, secret: str = "") -> Session:
+    def _call_by_token(
+        self, function: str, token: str, *args: Arg, expect: int | None = None, secret: str = ""
+    ) -> Session:
         """Call a function for a token. ``args``: what follows handle and digest. ``secret``: the new one, if any."""
         found = self._parse_token(token)
         if found is None:
@@ -256,5 +258,5 @@ def _handle(value: Any) -> str:
     return value
 
 
-def _parting(grace: Any) -> int:
+def _check_grace(grace: Any) -> int:
     return base.check_seconds(grace, "grace", least=0, most=MAX_GRACE)

@@ -127,9 +127,9 @@ class Throttle(Pattern):
             return _verdict(self._ask("sb_throttle", at, kind, limit, ms, cost, moment))
         rule, asked = (limit, ms), time.monotonic()
         known = self._refusals.find(at, rule, asked) or self._advances.spend(at, rule, asked)
-        return known or self._one(kind, at, rule, ahead)
+        return known or self._ask_one(kind, at, rule, ahead)
 
-    def _one(self, kind: str, at: str, rule: Rule, ahead: int) -> Verdict:
+    def _ask_one(self, kind: str, at: str, rule: Rule, ahead: int) -> Verdict:
         started = time.monotonic()  # before Redis reads its clock, so that nothing is remembered for too long
         reply = self._ask("sb_throttle", at, kind, *rule, ahead, "", 1)
         verdict = _verdict(reply)

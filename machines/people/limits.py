@@ -28,7 +28,7 @@ BY_ACCOUNT, BY_ADDRESS, LOGGED = "fire.account", "fire.address", "fire.told"
 
 
 def spend_rate(actor: Actor, action: str, **about: str) -> None:
-    """Count one event, repair or new instance by somebody at a page. Raises TooFast, and stands in the audit as
+    """Count one event, repair or new instance by a person at a page. Raises TooFast, and stands in the audit as
     ``action``, refused, once in the time of the rate. ``about``: as ``machines.audit.entries.record`` takes it."""
     rate = rates.parse_rate(conf.FIRE_RATE)
     if rate is None or actor.door not in DOORS:

@@ -179,7 +179,7 @@ class Declarations:
         self._done = False
         self._logged: set[str] = set()
 
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Make them; there is never more to do at once: False."""
         if not self._done:
             report = sync_code(self._engine)

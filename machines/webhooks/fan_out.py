@@ -60,7 +60,7 @@ class ConsumerGroup(LogGroup):
     def __init__(self, engine: Engine, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(engine, GROUP)
         self._clock = clock
-        self._known: dict[Place, str] = {}  # place -> up to which id it was read, by anybody
+        self._known: dict[Place, str] = {}  # place -> up to which id it was read, by any worker
         self._due: dict[Place, None] = {}
         self._left: set[Place] = set()
         self._refreshed = self._swept = -float("inf")
@@ -311,7 +311,7 @@ def _make_message(entry: LogEntry) -> LogEntry:
 
 
 def _is_message(found: LogEntry) -> bool:
-    """Tell whether a machine can have emitted it: what else somebody wrote into a log must not hold up what is behind
+    """Tell whether a machine can have emitted it: what another program wrote into a log must not hold up what is behind
     it."""
     fits = len(found.name) <= MAX_TYPE and len(found.instance) <= MAX_INSTANCE_ID and found.at < MAX_NOW
     return fits and "\0" not in found.name + found.instance  # PostgreSQL takes none

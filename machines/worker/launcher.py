@@ -235,7 +235,7 @@ class Launcher:
             job.abandon(STOPPED)
         answered = self._return(left)
         self._timer_waiter.interrupt()
-        self._still(self._beating, self._sweeping, self._ticking, *self._others)
+        self._stop_together(self._beating, self._sweeping, self._ticking, *self._others)
         self._executor.stop()
         self._output.stop()
         self._progress.stop()
@@ -262,7 +262,7 @@ class Launcher:
         return True
 
     @staticmethod
-    def _still(*parts: Periodic) -> None:
+    def _stop_together(*parts: Periodic) -> None:
         """Stop them together: one that waits for Redis must not be waited for in turn with the others."""
         until = time.monotonic() + STILL
         for part in parts:

@@ -14,7 +14,7 @@ are not renewed, and no lease is renewed beyond the deadline of its job.
 
 This process ends with the worker: at the end of standard input, and because it looks every second who its parent is. A
 fork of the worker may hold the pipe open, and the kernel's signal of a parent's death is one of the thread that started
-this process; so neither is relied on alone. It keeps no other descriptor of the worker open: somebody who waits for the
+this process; so neither is relied on alone. It keeps no other descriptor of the worker open: a program that awaits the
 end of the worker's output would wait for this process.
 """
 

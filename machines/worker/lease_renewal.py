@@ -135,7 +135,7 @@ class LeaseRenewal:
         self._shown: WorkerInfo | None = None
         self._planned = pause
 
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Extend every lease by its full length and keep the row fresh. There is never more to do at once: False."""
         failed = None
         for (_, lease), jobs in groupby(sorted(self._in_flight.list_held(), key=_batch_key), key=_batch_key):

@@ -100,7 +100,7 @@ class Supervisor:
         """Note who ended and start whom it is time for; says whether any has ended badly while stopping."""
         now = self._clock()
         for child in self._children:
-            if (code := child.read_exit_code()) is not None and not self._in_order(code):
+            if (code := child.read_exit_code()) is not None and not self._has_ended_well(code):
                 log.warning(
                     "one of the %s ended with %s%s",
                     self._what,
@@ -116,7 +116,7 @@ class Supervisor:
                 child.process.kill()
         return failed
 
-    def _in_order(self, code: int) -> bool:
+    def _has_ended_well(self, code: int) -> bool:
         """Tell whether a child ended in order. A worker that gets the signal before it listens for it ends by it, and
         has no jobs. One that is exhausted was ending already."""
         return code == 0 or (self._stopping is not None and code in (-signal.SIGTERM, EXHAUSTED))

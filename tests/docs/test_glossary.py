@@ -38,7 +38,7 @@ PRIVATE = {
     r"\bdoorbells?\b": "bell",
     r"\bin hand\b": "running, in flight",
     r"\bsought\b": "filter",
-    r"\btracks\b(?! active)": "state counts",
+    r"\btracks?\b(?! active| of)": "state counts",
     r"\bpaint(?:ed|ing|s)?\b": "diagram overlay, with colours",
     r"\bmoments\b": "times, steps",
     r"\bverdicts?\b": "result, decision",
@@ -65,6 +65,8 @@ IN_BODIES = {
     r"\bpulls\b": "actions",
     r"\bhurried\b": "a renewal interval",
     r"\btold\b": "result, explanations",
+    r"\b(?:some|any)body\b": "a noun: the author, a person, another process",
+    r"\ball the same\b": "anyway",
 }
 # Fields of stored records, which programs in other languages read and write too: results of an explanation, and the
 # heartbeat of a worker.
@@ -112,6 +114,16 @@ RECORDS = {"Decoded", "Held", "Migrated", "Published", "Retired", "Sent", "Taken
 # Names of the engine that programs call, one of Django, and the one that every page imports.
 KNOWN = {"emitted_logs", "unsettled_machines", "withdrawn_versions", "bound_data", "redacted_engine"}
 RELATIVE = {"how", "what", "when", "where", "whether", "which", "who", "why"}
+# What a function that belongs to one module is not named by: words that say neither what it does nor what it returns.
+# Tables of operators and of elements of a format call their functions by the operator: these stay.
+VAGUE_BEGINNINGS = read_words(
+    """
+    absolute again ahead alone always another around back bad beside between by deeper everywhere fewest fitting foreign
+    further inner innermost kin lacking leaving listing longer nearest next once others overdue parting plain possible
+    still straight there together touching unlike unfit until usual waiting way went widest
+    """
+)
+OPERATORS = {"machines/engine/definitions/checks/types.py", "machines/engine/expressions/translator.py"}
 
 PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md"]
 TERM = re.compile(r"^- \*\*([^*]+)\*\*: (.+)$", re.MULTILINE)
@@ -293,6 +305,19 @@ def test_no_function_is_named_by_a_participle():
     assert [place for place, name, _ in list_functions() if is_participle(name)] == []
 
 
+def test_no_function_of_one_module_is_named_by_an_adverb_or_an_adjective():
+    found = [place for place, name, _ in list_functions() if is_private(name) and is_vague(name)]
+    assert [place for place in found if place.partition(":")[0] not in OPERATORS] == []
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def is_vague(name: str) -> bool:
+    return name.strip("_").partition("_")[0] in VAGUE_BEGINNINGS
+
+
 def test_the_docstring_of_a_function_begins_with_a_verb():
     assert [place for place, _, text in list_functions() if text is not None and not begins_with_a_verb(text)] == []
 
@@ -329,6 +354,11 @@ def test_a_participle_is_no_name_of_a_function(name: str):
 @for_each("name", ["list_instances", "embed", "_read", "is_closed", "need"])
 def test_a_verb_is(name: str):
     assert not is_participle(name)
+
+
+@for_each("name", ["_back", "_next_machines", "_between"])
+def test_an_adverb_is_no_name_of_a_function(name: str):
+    assert is_vague(name)
 
 
 @for_each("text", ["The name.", "Of ``source``: page", "Reads it.", "Told once.", "``name``: x", "202."])

@@ -79,7 +79,7 @@ def test_both_instances_of_an_id_go_also_the_archived_one(engine, duty, store, f
     for event in ("pay", "send"):
         engine.fire("order", "b", event, now=engine.read_clock() - 60_000)
     retention = RetentionDuty(engine, share=Restless())
-    while retention.once():
+    while retention.run_once():
         pass
     engine.create("order", "b", {"email": "another@example.org"})
     store.append("order", store.manifest("order"), [], [], archived=0)  # the steps have times of a minute ago

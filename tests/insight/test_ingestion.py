@@ -45,7 +45,7 @@ def run(duty: InsightDuty) -> None:
     begun = duty._engine.read_clock()
     while duty._engine.read_clock() <= begun:
         pass
-    while duty.once():
+    while duty.run_once():
         pass
 
 
@@ -166,7 +166,7 @@ def test_what_retention_took_away_comes_from_the_archive(engine, duty, store):
     engine.fire("order", "a", "pay", now=2_000)
     engine.fire("order", "a", "send", now=3_000)
     retention = RetentionDuty(engine, share=Restless())
-    while retention.once():
+    while retention.run_once():
         pass
     assert get_archive().find("order", "a") is not None
     run(duty)
@@ -184,10 +184,10 @@ def test_what_is_not_archived_stays_until_it_was_read(engine, duty, store, setti
         engine.fire("order", id, "pay", now=now - age)
         engine.fire("order", id, "send", now=now - age)
     retention = RetentionDuty(engine, share=Restless())
-    retention.once()
+    retention.run_once()
     assert engine.counts("order")["Sent"] == 1  # b waited for an hour
     run(duty)
-    retention.once()
+    retention.run_once()
     assert engine.counts("order")["Sent"] == 0
     assert [step[:2] for step in read_steps(store)] == [("a", 1), ("a", 2), ("a", 3)]
 
@@ -273,7 +273,7 @@ def test_an_archive_is_added_in_few_commits(engine, duty, store, monkeypatch):
         engine.fire("order", f"i{number:02}", "pay", now=2_000)
         engine.fire("order", f"i{number:02}", "send", now=3_000 + number)
     retention = RetentionDuty(engine, share=Restless())
-    while retention.once():
+    while retention.run_once():
         pass
     assert len(list(get_archive().walk("order"))) == 20
     monkeypatch.setattr(ingestion, "PAGE", 2)
@@ -296,7 +296,7 @@ def test_a_pass_over_the_archive_that_is_killed_begins_again_and_adds_each_once(
         engine.fire("order", f"i{number}", "pay", now=2_000)
         engine.fire("order", f"i{number}", "send", now=3_000 + number)
     retention = RetentionDuty(engine, share=Restless())
-    while retention.once():
+    while retention.run_once():
         pass
     for name in ("PAGE", "BATCH"):
         monkeypatch.setattr(ingestion, name, 2)

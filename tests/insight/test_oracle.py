@@ -132,7 +132,7 @@ def test_histories_of_the_demo_have_the_same_figures(engine, store, transactiona
     for _ in range(200):
         story.beat()
     duty, search = InsightDuty(engine, store=store, share=Restless()), Search("activation")
-    while duty.once():
+    while duty.run_once():
         pass
     log = read_log(search, store, tmp_path, 40)
     found = questions.paths(search, most=1000, store=store)

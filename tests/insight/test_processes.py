@@ -58,7 +58,7 @@ engine = get_engine()
 engine.publish({"id": "order", "initial": "New", "states": {"New": {}}})
 engine.create("order", "a")
 duty = InsightDuty(engine)
-print(duty.once(), duty.once())
+print(duty.run_once(), duty.run_once())
 get_store().machines()
 """
 

@@ -31,7 +31,7 @@ def test_a_step_that_an_event_of_its_own_took_further_is_no_deviation(engine, st
         engine.create("order", id)
         engine.fire("order", id, event)
     duty = InsightDuty(engine, store=store, share=Restless())
-    while duty.once():
+    while duty.run_once():
         pass
     found = questions.conformance(Search("order"), {1: RAISES}.get, store=store)
     assert store.ask("order", "SELECT source, target FROM {steps} WHERE source <> '' ORDER BY ALL") == [

@@ -72,7 +72,7 @@ def ship(engine: Engine, transactional_db: None) -> Callable[..., None]:
 
 def run(duty: RetentionDuty) -> None:
     """Let the duty go on until nothing is due."""
-    while duty.once():
+    while duty.run_once():
         pass
 
 

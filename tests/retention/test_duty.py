@@ -94,7 +94,7 @@ class Broken(NoArchive):
 
 def test_while_the_archive_is_away_nothing_goes(engine, share, ship, caplog):
     ship("a", retain="1d")
-    assert not RetentionDuty(engine, share=share, archive=Broken()).once()
+    assert not RetentionDuty(engine, share=share, archive=Broken()).run_once()
     assert left(engine) == ["a"]
     assert "the archive cannot be written: away" in caplog.text
 
@@ -125,7 +125,7 @@ def test_one_that_was_reopened_between_copy_and_removal_stays(engine, share, shi
 def test_after_a_crash_between_copy_and_removal_the_archive_has_each_once(engine, share, duty, ship):
     ship("a", "b", retain="1d")
     with pytest.raises(KeyboardInterrupt):
-        RetentionDuty(engine, share=share, archive=Meddling(engine, KeyboardInterrupt())).once()
+        RetentionDuty(engine, share=share, archive=Meddling(engine, KeyboardInterrupt())).run_once()
     assert (left(engine), archived()) == (["a", "b"], ["a", "b"])
     run(duty)
     assert (left(engine), archived()) == ([], ["a", "b"])

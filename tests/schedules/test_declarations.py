@@ -26,7 +26,7 @@ def app(settings, monkeypatch):
 
 def test_a_worker_makes_what_an_app_declares_and_removes_what_it_no_longer_does(clock, app, engine):
     duty = Declarations(engine)
-    duty.once()
+    duty.run_once()
     assert [(row.name, row.source, row.state) for row in clock.schedules.find()] == [
         ("nightly", SOURCE, "active"), ("weekly", SOURCE, "active"),
     ]  # fmt: skip
@@ -39,12 +39,12 @@ def test_a_worker_makes_what_an_app_declares_and_removes_what_it_no_longer_does(
 
 def test_a_schedule_whose_machine_is_missing_is_tried_again(engine, app):
     duty = Declarations(engine)
-    duty.once()
+    duty.run_once()
     assert duty.pause() == Declarations.AGAIN
     from .conftest import REPORT
 
     engine.publish(REPORT)
-    duty.once()
+    duty.run_once()
     assert duty.pause() == Declarations.DONE
 
 

@@ -55,7 +55,7 @@ def stream(settings, clock) -> Callable[..., AuditStream]:
     def make(*receivers: str, **more: Any) -> AuditStream:
         configure(settings, AUDIT_STREAM=list(receivers), **more)
         found = AuditStream(clock=clock)
-        found.once()
+        found.run_once()
         return found
 
     return make
@@ -112,10 +112,10 @@ def test_each_entry_is_a_line_of_a_file_from_which_its_digest_can_be_computed(st
     write("before")
     duty = stream(str(tmp_path / "audit"))
     entries = write("ann", "bob")
-    assert duty.once() is False
+    assert duty.run_once() is False
     write("cid")
-    duty.once()
-    duty.once()
+    duty.run_once()
+    duty.run_once()
     lines = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]
     assert [(line["number"], line["actor"]) for line in lines] == [(2, "ann"), (3, "bob"), (4, "cid")]
     held = {name: lines[1][name] for name in chain.FACTS} | {"at": entries[1].at}
@@ -125,7 +125,7 @@ def test_each_entry_is_a_line_of_a_file_from_which_its_digest_can_be_computed(st
 def test_the_output_gets_lines_too(stream, capsys):
     duty = stream("stdout")
     write("ann")
-    duty.once()
+    duty.run_once()
     assert json.loads(capsys.readouterr().out)["actor"] == "ann"
 
 
@@ -136,7 +136,7 @@ def test_syslog_by_datagrams(stream):
         duty = stream(f"syslog://127.0.0.1:{server.getsockname()[1]}")
         write("ann")
         record("bob", "fire", machine="m", outcome="refused", detail={"said": "é" * 9000})
-        duty.once()
+        duty.run_once()
         found = [SYSLOG.fullmatch(server.recv(65_536)) for _ in range(2)]
     assert [int(one[1]) for one in found] == [110, 108]
     said = [json.loads(one[2]) for one in found]
@@ -159,12 +159,12 @@ def test_syslog_by_tls_wants_a_certificate_of_the_name(stream, tcp, certificate,
     port, got = tcp(tls=served)
     duty = stream(f"syslog+tls://localhost:{port}")
     write("ann")
-    duty.once()
+    duty.run_once()
     assert "certificate" in next(iter(list_failing())).error.lower()
     http_post.load_trusted().load_verify_locations(certificate[0])
     clock.now += streaming.RESTS[0]
     try:
-        duty.once()
+        duty.run_once()
     finally:
         http_post.load_trusted.cache_clear()
     assert b'"actor": "ann"' in wait_for(got)
@@ -177,21 +177,21 @@ def test_a_receiver_that_is_away_stops_nothing_and_misses_nothing(stream, tcp, c
         duty = stream(f"syslog+tcp://127.0.0.1:{port}", str(tmp_path / "audit"))
         write("ann", "bob")
         caplog.set_level(logging.WARNING)
-        duty.once()
+        duty.run_once()
         assert read_file(tmp_path / "audit") == [1, 2], "the other one has them"
         (failing,) = list_failing()
         assert (failing.number, "refused" in failing.error) == (0, True)
         (alarm,) = raise_alarms(Figures(receivers=[failing]))
         assert alarm.kind == "audit"
         assert alarm.text.startswith(f"{failing.name} does not take the audit since entry 0: ")
-        duty.once()
+        duty.run_once()
         assert caplog.text.count("does not take the audit") == 1
     _, got = tcp(port)
-    duty.once()
+    duty.run_once()
     assert not got, "it rests for some seconds"
     clock.now += streaming.RESTS[0]
     write("cid")
-    duty.once()
+    duty.run_once()
     assert [json.loads(SYSLOG.fullmatch(one)[2])["number"] for one in read_frames(bytes(wait_for(got)))] == [1, 2, 3]
     assert list(list_failing()) == []
 
@@ -204,7 +204,7 @@ def test_a_process_that_dies_before_the_number_is_stored_sends_again(stream, tmp
         with pytest.raises(KeyboardInterrupt):
             duty._serve(str(tmp_path / "audit"), streaming._RemainingEntries())
     write("bob")
-    duty.once()
+    duty.run_once()
     numbers = read_file(tmp_path / "audit")
     assert sorted(set(numbers)) == [1, 2]
 
@@ -214,11 +214,11 @@ def test_half_a_line_is_ended_and_a_full_disk_leaves_none(stream, tmp_path):
     duty = stream(str(path))
     path.write_text('{"number": 1, "act')
     write("ann")
-    duty.once()
+    duty.run_once()
     assert json.loads(path.read_text().splitlines()[1])["actor"] == "ann"
     full = stream("/dev/full")
     write("bob")
-    full.once()
+    full.run_once()
     assert "No space left" in next(iter(list_failing())).error
 
 
@@ -242,7 +242,7 @@ def test_more_than_one_pass_takes(stream, tmp_path, monkeypatch):
     monkeypatch.setattr(streaming, "AT_ONCE", 2)
     duty = stream(str(tmp_path / "audit"))
     write(*"abcde")
-    assert [duty.once(), duty.once(), duty.once()] == [True, True, False]
+    assert [duty.run_once(), duty.run_once(), duty.run_once()] == [True, True, False]
     assert read_file(tmp_path / "audit") == [1, 2, 3, 4, 5]
 
 

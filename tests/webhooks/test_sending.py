@@ -239,9 +239,9 @@ def test_both_secrets_are_valid_for_a_day_after_the_change(engine, bell, hook, r
 def test_the_duties_of_a_worker_do_it_all(engine, transactional_db, bell, hook, receiver):
     hook()
     ring(engine, bell)
-    FanOut(engine).once()
-    assert sender.Sender().once()
-    assert not sender.Sender().once()
+    FanOut(engine).run_once()
+    assert sender.Sender().run_once()
+    assert not sender.Sender().run_once()
     assert len(receiver.requests) == 1
 
 
@@ -254,7 +254,7 @@ def test_without_its_tables_a_worker_goes_on(engine, transactional_db, duty, mon
 
     monkeypatch.setattr(Webhook.objects, "filter", broken)
     monkeypatch.setattr(Delivery.objects, "filter", broken)
-    assert duty(engine).once() is False
+    assert duty(engine).run_once() is False
 
 
 def test_a_worker_has_both_duties_and_one_that_ends_with_its_work_has_none(engine):

@@ -36,7 +36,7 @@ def test_a_beat_extends_the_leases_of_running_jobs(engine, errand, in_flight, be
     errand("e1")
     job = Job(take_one(engine, now=START))
     in_flight.pick_up([job])
-    beating.once()
+    beating.run_once()
     assert engine.sweep("errand") == 0
     assert not job.lost
     assert engine.job("errand", job.id).lease_until > START + LEASE
@@ -47,7 +47,7 @@ def test_a_withdrawn_jobs_handler_learns_of_it(engine, errand, in_flight, beatin
     job = Job(take_one(engine))
     in_flight.pick_up([job])
     engine.fire("errand", "e1", "cancel")
-    beating.once()
+    beating.run_once()
     assert job.lost
     assert in_flight.list_held() == []
 
@@ -55,19 +55,19 @@ def test_a_withdrawn_jobs_handler_learns_of_it(engine, errand, in_flight, beatin
 def test_the_row_says_who_lives_and_what_it_holds(engine, errand, in_flight, beating):
     errand("e1")
     in_flight.pick_up([Job(take_one(engine))])
-    beating.once()
+    beating.run_once()
     (row,) = engine.workers()
     assert (row.id, row.queues, row.in_hand, row.version) == ("w1", ["errand/errands"], 1, "1.0")
 
 
 def test_an_unchanged_row_is_written_again_before_it_would_be_forgotten(engine, errand, beating):
-    beating.once()
+    beating.run_once()
     engine.leave("w1")
     beating.clock[0] = ROW_EVERY - 0.1
-    beating.once()
+    beating.run_once()
     assert engine.workers() == []
     beating.clock[0] = ROW_EVERY
-    beating.once()
+    beating.run_once()
     assert [row.id for row in engine.workers()] == ["w1"]
 
 
@@ -103,6 +103,6 @@ def test_a_partition_that_cannot_be_reached_does_not_cost_the_leases_of_the_othe
     engine.client.delete(leased)
     engine.client.set(leased, "foreign")
     with pytest.raises(errors.EngineFault):
-        beating.once()
+        beating.run_once()
     assert engine.job("errand", held.id).lease_until > START + LEASE
     assert [row.id for row in engine.workers()] == ["w1"]

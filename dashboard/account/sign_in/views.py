@@ -85,7 +85,7 @@ def guard_provider(view: View) -> View:
 
 
 def _is_of_message(error: Exception) -> bool:
-    """Tell whether the library for SAML failed at what a browser brought. Anybody can send that: it says nothing of
+    """Tell whether the library for SAML failed at what a browser brought. Any client can send that: it says nothing of
     the provider."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     names = [frame.f_code.co_name for frame in frames if frame.f_globals.get("__name__") == "onelogin.saml2.auth"]

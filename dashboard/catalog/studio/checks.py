@@ -168,8 +168,8 @@ def _list_sources(part: Any) -> list[str]:
 
 VERIFICATION_CPU = 6.0  # seconds of processor time to read the text, and again to find the places
 MOST_VERIFIED = 128 * 1024  # bytes of a text
-SNAPSHOTS, SECONDS = 500, 3.0  # while somebody writes: Redis, which computes them, serves others too
-MORE_SNAPSHOTS, MORE_SECONDS = 5_000, 20.0  # when somebody asks for it
+SNAPSHOTS, SECONDS = 500, 3.0  # while an author writes: Redis, which computes them, serves others too
+MORE_SNAPSHOTS, MORE_SECONDS = 5_000, 20.0  # when the author asks for it
 RESULTS = {FOUND: "found", UNDECIDED: "not decided", PROVEN: "proven"}
 COST, MORE_COST = 15, 60  # checks, of the pace that a person has
 

@@ -65,7 +65,7 @@ class TextForm(PageForm):
 class Workspace:
     """What is edited. ``machine`` is empty for one that has no name yet; ``base``: the version that it was made from;
     ``current``: the one that the next comes after; ``published``: the one whose text it is; ``drawn``: its stored
-    diagram; ``theirs``: the text that somebody else wrote meanwhile."""
+    diagram; ``theirs``: the text that another author wrote meanwhile."""
 
     machine: str
     text: str
@@ -244,7 +244,7 @@ def _render_page(
 @require_POST
 def save(request: HttpRequest, machine: str) -> JsonResponse:
     """Keep the text of the body. ``?draft=N&expect=R``: in that draft, if it is at revision R; else in a new one, made
-    from version ``base``. A draft that somebody else changed meanwhile answers 409, with what it is now."""
+    from version ``base``. A draft that another author changed meanwhile answers 409, with what it is now."""
     actor, asked = Actor.of(request), request.GET
     id, expect, base = (parse_number(asked.get(name, "")) for name in ("draft", "expect", "base"))
     format, note = asked.get("format", ""), asked.get("note", "")

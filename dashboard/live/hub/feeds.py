@@ -222,10 +222,10 @@ class Feeds:
         """Return whether the server went back in time: emptied, restored, or another one than before."""
         if seen.at < self._world.at - CLOCK_SLACK or self._world.directory.keys() - seen.directory.keys():
             return True
-        return any(_went_back(self._world.readings.get(source), new) for source, new in seen.readings.items())
+        return any(_has_fallen(self._world.readings.get(source), new) for source, new in seen.readings.items())
 
 
-def _went_back(old: Any, new: Any) -> bool:
+def _has_fallen(old: Any, new: Any) -> bool:
     """Return whether a counter fell. Counters of flow, and of what happened on queues, only ever grow."""
     if not isinstance(old, Live | Tally) or new is LOST:
         return False

@@ -31,7 +31,7 @@ RINGING = frozenset({"partition", "stats", "instance", "job", "sensitive", "edit
 class Source:
     """``kind``: "partition", "stats" (of its queues), "instance", "types" (of definition ``name``), "job",
     "sensitive" (the machine's sensitive fields, to mask by), "marked" (the same, for the audit and for encrypted
-    fields), "workers" (their ids), "worker", "edited" (when somebody last did something in the Studio)."""
+    fields), "workers" (their ids), "worker", "edited" (the time of the last action in the Studio)."""
 
     kind: str
     machine: str = ""

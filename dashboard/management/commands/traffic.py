@@ -34,10 +34,10 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         traffic = Traffic(get_engine(), options["seed"])
-        _until_it_works(traffic.populate, stop)
+        _repeat_until_it_works(traffic.populate, stop)
         done, asked = 0, False
         while not stop.wait(1 / rate) and done != options["beats"]:
-            _until_it_works(traffic.beat, stop)
+            _repeat_until_it_works(traffic.beat, stop)
             done += 1
             if not asked and done % ASK_EVERY == 0:
                 asked = _ask_for_move()
@@ -54,8 +54,8 @@ def _ask_for_move() -> bool:
         return True
 
 
-def _until_it_works(step: Any, stop: threading.Event) -> None:
-    """Repeat a step until it works: Redis may go away and come back; so may we."""
+def _repeat_until_it_works(step: Any, stop: threading.Event) -> None:
+    """Repeat a step until it works: Redis may go away and come back."""
     while not stop.is_set():
         try:
             step()

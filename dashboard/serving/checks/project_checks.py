@@ -1,7 +1,7 @@
 """Django system checks of a project that includes the pages: what it lacks, all at once.
 
 E017  an app is missing                 E022  the static files are not found
-E018  a middleware is missing           W023  the package dashboard is somebody else's (E023: machines)
+E018  a middleware is missing           W023  the package dashboard is another project's (E023: machines)
 E019  templates cannot be rendered      W024  LOGIN_URL leads nowhere
 W020  the backend of single machines    W025  guardian makes an account for strangers
 E021  the addresses are not included    W026  numbers would be written with separators

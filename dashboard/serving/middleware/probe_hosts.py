@@ -2,7 +2,7 @@
 
 An orchestrator or a balancer asks a process by its address (``Host: 10.42.0.7:8000``), which is not a name of the site.
 Every other path refuses a host that is not among ``ALLOWED_HOSTS``. ``/metrics`` is answered for a foreign host where
-anybody may read it, or to a request that carries the token: never by a session.
+every client may read it, or to a request that carries the token: never by a session.
 """
 
 from django.core.exceptions import DisallowedHost

@@ -117,7 +117,7 @@ def _write(request: HttpRequest, facts: dict[str, str], resend: list[tuple[str, 
 
 
 def _find_shown_node(request: HttpRequest, error: BaseException) -> str:
-    """Return the node for somebody who is logged in. An address inside of the installation is shown to nobody else."""
+    """Return the node for a person who is logged in. An address inside of the installation is shown to nobody else."""
     if not (node := find_node(error)):
         return ""
     if hasattr(request, "caller"):  # a token of the API

@@ -1,4 +1,4 @@
-"""One look at a text that somebody is writing: findings with places and fixes, names, parts, and the diagram.
+"""One look at a text that an author is writing: findings with places and fixes, names, parts, and the diagram.
 
 Works on anything: half a definition, another format, a paste of something else. Nothing is kept between two calls but
 what a diagram needs: the levels that were laid out (``machines.diagrams.layout.graphviz``) and the last drawings.

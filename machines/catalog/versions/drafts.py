@@ -119,7 +119,7 @@ def save(  # noqa: PLR0913
 def autosave(actor: Actor, machine: str, text: str, *, format: str, note: str, id: int, expect: int) -> Draft:
     """Keep what the last writer of a draft goes on typing: like ``save``, but not each pause is an entry of the audit.
 
-    The first write of somebody, and one after ``SITTING``, is one. Raises what ``save`` raises.
+    The first write of an author, and one after ``SITTING``, is one. Raises what ``save`` raises.
     """
     draft = Draft.objects.filter(pk=id, machine=machine).first()
     goes_on = (

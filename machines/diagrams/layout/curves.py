@@ -42,31 +42,31 @@ def join(tree: Tree, route: Route, pieces: Mapping[tuple[Level, str], Curve], bo
         return None
     points = curves[0].points
     for curve in curves[1:]:
-        points = (*points, *_straight(points[-1], curve.points[0]), *curve.points[1:])
+        points = (*points, *_straighten(points[-1], curve.points[0]), *curve.points[1:])
     whole = Curve(points, curves[-1].tip, curves[0].label)
     if not route.heading:
         return whole
     state = tree.state(route.pieces[route.top].level)
     assert state is not None
     below = boxes[state_id(state.index)].top + labels.heading_size(state_name(state), tree.details(state))[1]
-    return _from(whole, below) if route.heading == "tail" else _up_to(whole, below)
+    return _begin_at(whole, below) if route.heading == "tail" else _end_at(whole, below)
 
 
-def _from(curve: Curve, y: float) -> Curve:
+def _begin_at(curve: Curve, y: float) -> Curve:
     """Begin at the heading, straight above where it began."""
     start = curve.points[0]
     above = start[0], y
-    return replace(curve, points=(above, *_straight(above, start), *curve.points[1:]))
+    return replace(curve, points=(above, *_straighten(above, start), *curve.points[1:]))
 
 
-def _up_to(curve: Curve, y: float) -> Curve:
+def _end_at(curve: Curve, y: float) -> Curve:
     """End at the heading, straight above where it ended."""
     last = curve.points[-1]
     tip = last[0], y
-    return replace(curve, points=(*curve.points, *_straight(last, (tip[0], y + ARROW))), tip=tip)
+    return replace(curve, points=(*curve.points, *_straighten(last, (tip[0], y + ARROW))), tip=tip)
 
 
-def _straight(start: Point, end: Point) -> tuple[Point, Point, Point]:
+def _straighten(start: Point, end: Point) -> tuple[Point, Point, Point]:
     """Return the rest of a piece of curve after its first point."""
     return between(start, end, 1 / 3), between(start, end, 2 / 3), end
 
@@ -80,12 +80,12 @@ def touching(routes: Routes, boxes: Mapping[str, Box], curves: Mapping[str, Curv
             continue
         head, tail = boxes.get(wire.head), boxes.get(wire.tail)
         if head is not None and not routes.is_around(wire.head, wire.tail):
-            tip = _nearest(head, curve.tip)
+            tip = _find_nearest_point(head, curve.tip)
             curve = _lead_on(curve, tip) if math.dist(tip, curve.tip) > NEAR else curve
         if tail is not None and not routes.is_around(wire.tail, wire.head):
-            start = _nearest(tail, curve.points[0])
+            start = _find_nearest_point(tail, curve.points[0])
             if math.dist(start, curve.points[0]) > NEAR:
-                curve = replace(curve, points=(start, *_straight(start, curve.points[0]), *curve.points[1:]))
+                curve = replace(curve, points=(start, *_straighten(start, curve.points[0]), *curve.points[1:]))
         found[wire.id] = curve
     return found
 
@@ -100,7 +100,7 @@ def _lead_on(curve: Curve, tip: Point) -> Curve:
     return replace(curve, points=(*curve.points, *piece), tip=tip)
 
 
-def _nearest(box: Box, point: Point) -> Point:
+def _find_nearest_point(box: Box, point: Point) -> Point:
     """Return the point of a box that is nearest to a point outside; a point inside is its own."""
     x, y = point
     return min(max(x, box.left), box.right), min(max(y, box.top), box.bottom)

@@ -283,21 +283,21 @@ def shorten(text: str, width: int) -> str:
     text = drawable(text)
     if columns(text) <= width:
         return text
-    return text[: _fitting(text, width - 1)].rstrip() + ELLIPSIS
+    return text[: _count_fitting(text, width - 1)].rstrip() + ELLIPSIS
 
 
 def _break(text: str, width: int) -> tuple[str, str]:
     """Return the first line and what is left. A word longer than a line is cut; one that leaves a poor line is, too."""
     if columns(text) <= width:
         return text, ""
-    end = _fitting(text, width)
+    end = _count_fitting(text, width)
     space = text.rfind(" ", 0, end + 1)
     if space > end // 3:
         end = space
     return text[:end].rstrip(), text[end:].lstrip()
 
 
-def _fitting(text: str, width: int) -> int:
+def _count_fitting(text: str, width: int) -> int:
     """Return how many characters fit into ``width`` columns; at least one, so that wrapping always ends."""
     used = 0
     for place, character in enumerate(text):
@@ -310,7 +310,7 @@ def _fitting(text: str, width: int) -> int:
 def state_size(name: Sequence[str], details: Sequence[Line], *, grip: bool = False) -> tuple[float, float]:
     """Return width and height of a state's box: lamp, name, count, and the grip of a folded one on top, details
     below."""
-    top = LAMP_ROOM + _widest(name) + COUNT_ROOM + (GRIP_ROOM if grip else 0)
+    top = LAMP_ROOM + _measure_widest(name) + COUNT_ROOM + (GRIP_ROOM if grip else 0)
     width = max(STATE_LEAST, top + 2 * PAD, _detail_width(details) + 2 * PAD)
     height = 2 * PAD + max(1, len(name)) * NAME_LINE - 2
     return round(width), round(height + (len(details) * SMALL_LINE + 4 if details else 0))
@@ -318,7 +318,7 @@ def state_size(name: Sequence[str], details: Sequence[Line], *, grip: bool = Fal
 
 def heading_size(name: Sequence[str], details: Sequence[Line]) -> tuple[float, float]:
     """Return the size of the heading of a state that is drawn around others."""
-    top = LAMP_ROOM + _widest(name) + COUNT_ROOM + GRIP_ROOM
+    top = LAMP_ROOM + _measure_widest(name) + COUNT_ROOM + GRIP_ROOM
     width = max(top, _detail_width(details)) + 2 * PAD
     height = 2 * HEADING_PAD + len(name) * NAME_LINE + (len(details) * SMALL_LINE + 3 if details else 0)
     return round(width), round(height)
@@ -349,7 +349,7 @@ def label_size(lines: Sequence[Line]) -> tuple[float, float]:
     return label_columns(lines) * SMALL_COLUMN, len(lines) * SMALL_LINE
 
 
-def _widest(lines: Sequence[str]) -> float:
+def _measure_widest(lines: Sequence[str]) -> float:
     return max((bold_width(line, NAME) for line in lines), default=0.0)
 
 

@@ -90,7 +90,7 @@ class _Levels:
 
     def _heights(self, level: Level) -> dict[str, float]:
         """Return how far down each node of the level will be: its row does not depend on how large things are."""
-        cells = {node: Cell(36, 18, beside=self._neighbour(node)) for node in self._routes.nodes(level)}
+        cells = {node: Cell(36, 18, beside=self._find_neighbour(node)) for node in self._routes.nodes(level)}
         first, last = self._rows(level)
         block = self._draw(Sketch(cells, self._routes.pieces(level), first, last, self._regions(level)))
         return {node: box.y for node, box in block.boxes.items()}
@@ -144,11 +144,11 @@ class _Levels:
 
     def _mark(self, node: str) -> Cell:
         if node in self._beside:
-            return Cell(*labels.queue_size(node.removeprefix(queue_id(""))), beside=self._neighbour(node))
+            return Cell(*labels.queue_size(node.removeprefix(queue_id(""))), beside=self._find_neighbour(node))
         radius = labels.START if node == start_id() else labels.SMALL_START
         return Cell(2 * radius, 2 * radius)
 
-    def _neighbour(self, node: str) -> str:
+    def _find_neighbour(self, node: str) -> str:
         """Return the state a queue stands beside; a state with states in it is too large for that."""
         state = self._beside.get(node)
         return state_id(state.index) if state is not None and not self._tree.is_cluster(state) else ""

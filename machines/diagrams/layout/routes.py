@@ -190,7 +190,7 @@ class Routes:
         return self._tops.get(level, [])
 
     def _route(self, wire: Wire) -> Route:
-        up, down = self._way(wire.tail), self._way(wire.head)
+        up, down = self._list_levels(wire.tail), self._list_levels(wire.head)
         above, below = self._inside.get(wire.tail), self._inside.get(wire.head)
         if above is not None and above in down:
             levels, top, heading = down[: down.index(above) + 1][::-1], 0, "tail"
@@ -203,7 +203,7 @@ class Routes:
             levels = [*up[: top + 1], *down[: down.index(meeting)][::-1]]
         return Route(wire, self._cut(wire, levels, top, heading), top, heading)
 
-    def _way(self, node: str) -> tuple[Level, ...]:
+    def _list_levels(self, node: str) -> tuple[Level, ...]:
         """Return the levels a node stands in, from its own outwards."""
         home = self.homes[node]
         if (found := self._ways.get(home)) is None:

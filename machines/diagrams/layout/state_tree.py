@@ -199,7 +199,7 @@ class _Folding:
         """Fold a state: only the lines that leave it are left."""
         if state.name in self._folds:
             bare = replace(state, entry=(), exit=(), invokes=(), enqueues=(), initial=(), children=())
-            return replace(bare, transitions=tuple(self._leaving(state)))
+            return replace(bare, transitions=tuple(self._collect_leaving(state)))
         own = [(transition, state) for transition in state.transitions]
         if self._merged:
             moved = tuple(self._merge(own, state.name))
@@ -208,7 +208,7 @@ class _Folding:
         initial = tuple(dict.fromkeys(self._shown[name] for name in state.initial if name in self._shown))
         return replace(state, transitions=moved, initial=initial)
 
-    def _leaving(self, folded: StateOutline) -> Iterator[TransitionOutline]:
+    def _collect_leaving(self, folded: StateOutline) -> Iterator[TransitionOutline]:
         inside = [(each, state) for state in (folded, *self._tree.below(folded)) for each in state.transitions]
         leaving = [(each, state) for each, state in inside if set(self._targets(each)) - {folded.name}]
         return self._merge(leaving, folded.name)
@@ -221,9 +221,9 @@ class _Folding:
         for transition, state in found:
             ways.setdefault(self._targets(transition), []).append((transition, state))
         for same in ways.values():
-            yield self._one(same, source)
+            yield self._merge_group(same, source)
 
-    def _one(self, found: list[tuple[TransitionOutline, StateOutline]], source: str) -> TransitionOutline:
+    def _merge_group(self, found: list[tuple[TransitionOutline, StateOutline]], source: str) -> TransitionOutline:
         first = self._move_ends(*found[0], source)
         if len(found) == 1:
             return first

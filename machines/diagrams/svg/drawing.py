@@ -99,10 +99,10 @@ class _Drawing:
         for wire in self._layout.wires:
             if wire.id in self._layout.curves:
                 lines.setdefault(wire.transition.id if wire.transition else f"{wire.kind} {wire.id}", []).append(wire)
-        for line in self._in_order(lines):
+        for line in self._sort_lines(lines):
             self._edge(group, line)
 
-    def _in_order(self, lines: dict[str, list[Wire]]) -> Iterator[list[Wire]]:
+    def _sort_lines(self, lines: dict[str, list[Wire]]) -> Iterator[list[Wire]]:
         """Yield lines in order: one that runs through the label of another is drawn before that, so that the label
         covers it."""
         of = {wire.id: key for key, line in lines.items() for wire in line}

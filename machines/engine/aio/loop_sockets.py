@@ -126,7 +126,7 @@ class _LoopConnection:
     def _connect(self) -> LoopSocket:
         base: Any = super()
         connection: Any = self
-        return LoopSocket(waiting.wait(_in_thread(base._connect)), connection.socket_timeout)
+        return LoopSocket(waiting.wait(_make_in_thread(base._connect)), connection.socket_timeout)
 
     def connect(self) -> None:
         """Connect; a call that is cancelled on the way leaves no connection with half a handshake."""
@@ -149,7 +149,7 @@ class _LoopConnection:
         return bool(base.can_read(0))
 
 
-async def _in_thread(connect: Callable[[], socket.socket]) -> socket.socket:
+async def _make_in_thread(connect: Callable[[], socket.socket]) -> socket.socket:
     """Make a socket in a thread; one that comes after the call was cancelled is closed."""
     made = asyncio.get_running_loop().run_in_executor(None, connect)
     try:

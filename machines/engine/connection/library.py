@@ -116,15 +116,15 @@ def _names(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
 def module_paths(folder: Path = FOLDER) -> dict[str, Path]:
     """List the modules, name -> path: every file that is not below ``functions/``."""
     functions = folder / "functions"
-    return _by_name(folder, (path for path in folder.rglob("*.lua") if functions not in path.parents))
+    return _index_by_name(folder, (path for path in folder.rglob("*.lua") if functions not in path.parents))
 
 
 def function_paths(folder: Path = FOLDER) -> dict[str, Path]:
     """List the registered functions, name -> path."""
-    return _by_name(folder, (folder / "functions").rglob("*.lua"))
+    return _index_by_name(folder, (folder / "functions").rglob("*.lua"))
 
 
-def _by_name(folder: Path, paths: Iterable[Path]) -> dict[str, Path]:
+def _index_by_name(folder: Path, paths: Iterable[Path]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in sorted(paths):
         other = found.setdefault(path.stem, path)
@@ -138,7 +138,7 @@ def _read(folder: Path) -> tuple[dict[str, Source], list[Source]]:
     """Read modules and functions; refuse a name that both use, and a function that needs a missing module."""
     modules = {name: Source.read(path) for name, path in module_paths(folder).items()}
     functions = [Source.read(path) for path in function_paths(folder).values()]
-    _by_name(folder, (source.path for source in (*modules.values(), *functions)))
+    _index_by_name(folder, (source.path for source in (*modules.values(), *functions)))
     for function in functions:
         for needed in function.needs:
             if needed not in modules:

@@ -90,17 +90,19 @@ class LibraryLoader:
         On a cluster a primary that is away is left out: the first call that meets it without a library loads it.
         """
         with self._lock:
-            return self._on_each(lambda held: held is None or (held.number <= library.RELEASE and not held.is_ours))
+            return self._load_on_each(
+                lambda held: held is None or (held.number <= library.RELEASE and not held.is_ours)
+            )
 
     def replace(self) -> list[Visit]:
         """Load the library, unless a newer one is there; return what became of each server."""
         with self._lock:
-            return self._on_each(lambda held: held is None or held.number <= library.RELEASE, may_stay=False)
+            return self._load_on_each(lambda held: held is None or held.number <= library.RELEASE, may_stay=False)
 
     def require(self) -> None:
         """Load the library where there is none or an older one."""
         with self._lock:
-            self._on_each(lambda held: held is None or held.number < library.RELEASE)
+            self._load_on_each(lambda held: held is None or held.number < library.RELEASE)
 
     def load_missing(self) -> None:
         """Load the library because a function is missing on a server. Raises EngineFault where another one stays."""
@@ -116,7 +118,7 @@ class LibraryLoader:
                     stays.append(held)
                 return False
 
-            replaced = [visit.held for visit in self._on_each(is_wanted) if visit.loaded]
+            replaced = [visit.held for visit in self._load_on_each(is_wanted) if visit.loaded]
             self._replaced_same = self._replaced_same or any(
                 held and held.number == library.RELEASE for held in replaced
             )
@@ -131,7 +133,7 @@ class LibraryLoader:
         """Return what the server holds, or each primary of a cluster."""
         return [read_held(node) for node in routing.list_nodes(self._client)]
 
-    def _on_each(self, is_wanted: Choice, *, may_stay: bool = True) -> list[Visit]:
+    def _load_on_each(self, is_wanted: Choice, *, may_stay: bool = True) -> list[Visit]:
         """Load on each server whose library ``is_wanted`` says to replace. ``may_stay``: another one of this release
         does for an account that may not load."""
         visits: list[Visit] = []
@@ -221,7 +223,7 @@ def put(node: redis.Redis) -> None:
         for name in _list_others(node):
             pipe.function_delete(name)
         pipe.function_load(library.text(), replace=True)
-        *_, loaded = pipe.execute(raise_on_error=False)  # somebody may have deleted another one in between
+        *_, loaded = pipe.execute(raise_on_error=False)  # another process may have deleted one in between
     if isinstance(loaded, Exception):
         raise loaded
 

@@ -130,7 +130,7 @@ class Lock:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def acquire(self, blocking: bool = True) -> bool:
-        """Take the lock; without ``blocking`` return False where somebody holds it."""
+        """Take the lock; without ``blocking`` return False where another caller holds it."""
         if self._lock.acquire(blocking=False):
             return True
         if not blocking:

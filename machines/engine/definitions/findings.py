@@ -99,11 +99,11 @@ class Suggestions:
         if key not in self._found:
             if len(self._found) >= _MAX_LOOKUPS:
                 return ""
-            self._found[key] = _nearest(*key)
+            self._found[key] = _find_nearest(*key)
         return self._found[key]
 
 
-def _nearest(name: str, known: frozenset[str]) -> str:
+def _find_nearest(name: str, known: frozenset[str]) -> str:
     near = sorted(other for other in known if abs(len(other) - len(name)) <= 3)
     same = [other for other in near if other.lower() == name.lower()]
     best = same or difflib.get_close_matches(name, near, n=1, cutoff=0.6)
@@ -203,13 +203,13 @@ class _Order:
                 key.append(part)
                 at = at[part] if isinstance(at, list) and part < len(at) else None
             elif isinstance(at, dict) and part in at:
-                key.append(self._among(at)[part])
+                key.append(self._number_keys(at)[part])
                 at = at[part]
             else:
                 break
         return tuple(key)
 
-    def _among(self, mapping: dict[str, Any]) -> dict[str, int]:
+    def _number_keys(self, mapping: dict[str, Any]) -> dict[str, int]:
         if id(mapping) not in self._positions:
             self._positions[id(mapping)] = {key: index for index, key in enumerate(mapping)}
         return self._positions[id(mapping)]

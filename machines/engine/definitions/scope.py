@@ -109,12 +109,12 @@ class Tree:
         ``.`` is found beside the source where the sign leads nowhere.
         """
         if target.startswith("#"):
-            return self._absolute(target[1:]) or near.children.get(target)
+            return self._resolve_absolute(target[1:]) or near.children.get(target)
         if target.startswith("."):
             return source.descend(target[1:]) or near.children.get(target)
         return near.descend(target) or self.names.get(target) or self._keys.get(target) or self.top.descend(target)
 
-    def _absolute(self, path: str) -> Branch | None:
+    def _resolve_absolute(self, path: str) -> Branch | None:
         """Resolve the longest beginning that is a name, then the keys below it."""
         for end in [len(path), *reversed([at for at, character in enumerate(path) if character == "."])]:
             start, rest = path[:end], path[end + 1 :]

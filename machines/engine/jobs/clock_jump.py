@@ -1,6 +1,6 @@
 """Jumps of the servers' clocks: what workers noticed, and what a call may learn of it.
 
-Times in Redis are ms of its wall clock, which somebody may set. A worker notices that against its monotonic clock, and
+Times in Redis are ms of its wall clock, which administrators set. A worker notices it against its monotonic clock, and
 writes it down for others.
 """
 
@@ -33,7 +33,7 @@ def list_words(bounds: ClockBounds | None) -> list[str]:
 class ClockJump:
     """A server's clock was set. ``server``: its address, "" for the only one; ``expected``: ms that the clock should
     have shown, ``shown``: what it showed; ``worker``: who noticed; ``undone``: a later jump led back, ``acknowledged``:
-    somebody knows of it."""
+    a worker knows of it."""
 
     server: str
     expected: int
@@ -81,7 +81,7 @@ class ClockJumps:
         return found
 
     def acknowledge(self, server: str) -> None:
-        """Note that somebody knows of a server's latest jump. Raises EngineUnavailable."""
+        """Note that a worker knows of a server's latest jump. Raises EngineUnavailable."""
         for jump in self.read():
             if jump.server == server:
                 self._write(replace(jump, acknowledged=True))

@@ -376,7 +376,7 @@ class LifecycleMethods(JobReadMethods):
         kept = []
         for own, reply in zip(places.values(), keep_available(self._caller.many(calls)), strict=True):
             if isinstance(reply, EngineUnavailable):
-                continue  # held as far as is known; the other leases are renewed all the same
+                continue  # held as far as is known; the other leases are renewed anyway
             if reply[0] != Status.OK:
                 raise BadInput(str(reply[1]))
             for number, word in zip(own, reply[1:], strict=False):
@@ -420,7 +420,7 @@ class LifecycleMethods(JobReadMethods):
             try:
                 moved += self._sweep_partition(machine, partition, at, clock)
             except SignalboxError as error:
-                failed = error  # the other partitions are swept all the same
+                failed = error  # the other partitions are swept anyway
         if failed is not None:
             raise failed
         return moved

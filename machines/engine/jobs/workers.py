@@ -41,7 +41,7 @@ class WorkerRegistry:
         Times of the row are shifted so that ``seen`` is now by the server's clock: a worker's own clock may be wrong.
         """
         asked = self._asked
-        row = _shift_times(row, self._now() - row.seen)
+        row = _shift_times(row, self._read_clock() - row.seen)
         fields: dict[Any, Any] = {name: json.dumps(value) for name, value in row.as_dict().items()}
         key = self._keys.worker(row.id)
         words: list[tuple[str, Command]] = [
@@ -77,7 +77,7 @@ class WorkerRegistry:
 
     def join(self, worker: str, ttl: int) -> list[str]:
         """Note that a worker shares in the duties of partitions; list those that did so within ``ttl`` ms."""
-        now, key = self._now(), self._keys.shares
+        now, key = self._read_clock(), self._keys.shares
         # Up to a while ahead: a clock that was set back must not keep dead workers.
         words: list[Command] = [("ZADD", key, now, worker), ("ZRANGEBYSCORE", key, now - ttl, now + ttl)]
         if self._joined_until < now:  # now and then
@@ -128,7 +128,7 @@ class WorkerRegistry:
         """Read the server's clock anew with the next call."""
         self._offset = None
 
-    def _now(self) -> int:
+    def _read_clock(self) -> int:
         """Return ms by the server's clock, which is read once a minute."""
         moment = time.monotonic()
         if self._offset is None or moment - self._asked > CLOCK_EVERY:

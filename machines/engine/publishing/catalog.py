@@ -181,16 +181,16 @@ class Catalog:
 
     def leaves(self, machine: str, state: str) -> list[str]:
         """List the leaf states below a state, in any published version; a leaf stands for itself."""
-        found = dict.fromkeys(leaf for types in self._all_types(machine) for leaf in types.leaves(state))
+        found = dict.fromkeys(leaf for types in self._list_all_types(machine) for leaf in types.leaves(state))
         return list(found) or [state]
 
     def final_states(self, machine: str) -> list[str]:
         """List the final states, in any published version, in which an instance can have ended."""
-        return list(dict.fromkeys(state for types in self._all_types(machine) for state in types.ends()))
+        return list(dict.fromkeys(state for types in self._list_all_types(machine) for state in types.ends()))
 
     def fields(self, machine: str) -> frozenset[str]:
         """Return the names of the data fields of every published version."""
-        return frozenset().union(*(types.names for types in self._all_types(machine)))
+        return frozenset().union(*(types.names for types in self._list_all_types(machine)))
 
     def sensitive(self, machine: str) -> SensitiveFields:
         """Return the fields that any published version marks as sensitive. One round trip. Raises UnknownMachine."""
@@ -224,7 +224,7 @@ class Catalog:
     def list_tagged(self, machine: str, matches: Callable[[str], bool]) -> list[str]:
         """List the leaf states at or below those with a matching tag, in any published version."""
         found: dict[str, None] = {}
-        for types in self._all_types(machine):
+        for types in self._list_all_types(machine):
             slot = machine, types.version
             if slot not in self._outlines:
                 self._outlines[slot] = outline(self.definition(machine, types.version)).states
@@ -232,7 +232,7 @@ class Catalog:
             found |= dict.fromkeys(leaf for state in tagged for leaf in types.leaves(state.name))
         return list(found)
 
-    def _all_types(self, machine: str) -> list[FieldTypes]:
+    def _list_all_types(self, machine: str) -> list[FieldTypes]:
         def read(partition: Partition) -> list[FieldTypes]:
             named = self._caller.command("HGETALL", partition.meta)
             definitions = [value for field, value in named.items() if field.startswith("def:")]
@@ -319,7 +319,7 @@ class Catalog:
             while stored is None:
                 words = (*mode, *("",) * (5 - len(mode)), newest) if n == 0 else ("store",)
                 stored = self._store(name, partition, count, number, row, words)
-                if stored is None:  # somebody else has published since the comparison
+                if stored is None:  # another process has published since the comparison
                     newest = self._require_same_encryption(compiled)
             number, new = stored
             created = created or new

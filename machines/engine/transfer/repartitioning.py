@@ -179,7 +179,7 @@ class Repartition:
         for root, ids in staged.items():
             while ids:
                 some, ids = ids[:TOGETHER], ids[TOGETHER:]
-                here = self._caller.commands([(key, ("EXISTS", key)) for key in map(self._old_key, some)])
+                here = self._caller.commands([(key, ("EXISTS", key)) for key in map(self._make_old_key, some)])
                 left = [id for id, held in zip(some, here, strict=True) if held]
                 gone = [id for id, held in zip(some, here, strict=True) if not held]
                 if left:
@@ -249,7 +249,7 @@ class Repartition:
         for name in scan_keys(self._caller.client, self._keys.records_pattern(self.machine)):
             head, mark, id = name.partition("}:i:")
             root = heads.get(head + mark)
-            if root is not None and self._new_root(id) != root:
+            if root is not None and self._make_new_root(id) != root:
                 yield root, id
 
     def _move_some(self, found: Sequence[tuple[Partition, str]], with_leased: bool) -> int:
@@ -286,7 +286,7 @@ class Repartition:
         waiting = 0
         for id, outcome in zip(staged, outcomes, strict=True):
             if outcome == "departed":
-                departed.setdefault(self._new_root(id), []).append(id)
+                departed.setdefault(self._make_new_root(id), []).append(id)
             elif outcome == "changed":
                 again.append(id)
             elif outcome != "gone":
@@ -299,7 +299,7 @@ class Repartition:
         """Stage records in their new partitions; return the ids of those that are."""
         groups: dict[Partition, list[str]] = {}
         for id in records:
-            groups.setdefault(self._new_root(id), []).append(id)
+            groups.setdefault(self._make_new_root(id), []).append(id)
         done = []
         for root, ids in groups.items():
             words = [word for id in ids for word in (id, records[id])]
@@ -341,7 +341,7 @@ class Repartition:
         for name in scan_keys(self._caller.client, self._keys.outcomes_pattern(self.machine)):
             head, _, rest = name.partition("}:")
             root = heads.get(f"{head}}}")
-            if root is None or (id := _read_outcome_id(rest)) is None or (there := self._new_root(id)) == root:
+            if root is None or (id := _read_outcome_id(rest)) is None or (there := self._make_new_root(id)) == root:
                 continue
             group = groups.setdefault((root, there), [])
             group.append(f":{rest}")
@@ -364,10 +364,10 @@ class Repartition:
     def _roots(self, first: int, end: int) -> list[Partition]:
         return [self._keys.partition(self.machine, n) for n in range(first, end)]
 
-    def _new_root(self, id: str) -> Partition:
+    def _make_new_root(self, id: str) -> Partition:
         return self._keys.partition(self.machine, choose_partition(id, self.to))
 
-    def _old_key(self, id: str) -> str:
+    def _make_old_key(self, id: str) -> str:
         return self._keys.partition(self.machine, choose_partition(id, self._growth.before)).instance(id)
 
     def _count_leaving(self) -> int:

@@ -291,7 +291,7 @@ def check_invokes(report: Report) -> None:
             ):
                 report.open["SB807"] = report.why
                 continue
-            if not report.can_end and _only_fails(report, state, invoke.id):
+            if not report.can_end and _can_only_fail(report, state, invoke.id):
                 report.covered.add("SB807")  # its work is the last of a machine without final states
                 continue
             node, edge = ends[0]
@@ -302,7 +302,7 @@ def check_invokes(report: Report) -> None:
             )  # fmt: skip
 
 
-def _only_fails(report: Report, state: State, invoke: str) -> bool:
+def _can_only_fail(report: Report, state: State, invoke: str) -> bool:
     """Tell whether nothing but the failure of an invoke leads out of its state."""
     around = [one for each in report.machine.lineage(state.name) for one in each.all_transitions]
     return bool(around) and all(one.events == (f"error.invoke.{invoke}",) for one in around)

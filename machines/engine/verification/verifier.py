@@ -76,7 +76,7 @@ class Verifier:
         return report.found
 
     def _prepare(self, given: Collection[str]) -> None:
-        """Make the walk. ``given``: fields with a value of their own that are given at the creation all the same."""
+        """Make the walk. ``given``: fields with a value of their own that are given at the creation anyway."""
         machine, program = self._machine, make_plain(self._compiled.program)
         trees = [tree for one in machine.properties for tree in one.trees]
         self._usage = Usage(machine, trees, given)

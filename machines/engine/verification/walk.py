@@ -233,7 +233,7 @@ class Alphabet:
                 choices[place[1:]] = self._choose(place, field, declared=fields is not None)
         for name, field in (fields or {}).items():
             if (name,) not in choices and not any(term[0] == name for term in choices):
-                choices[(name,)] = [_by_type(field.types)]
+                choices[(name,)] = [_choose_by_type(field.types)]
         return self._combine(choices, MOST_PAYLOADS)
 
     def _list_results(self) -> dict[str, list[Any]]:
@@ -255,8 +255,8 @@ class Alphabet:
         for name in self._usage.inputs:
             field, place = self._machine.fields[name], ("data", name)
             decides = name in self._usage.relevant
-            values = self._choose(place, field, declared=True) if decides else [_by_type(field.types)]
-            choices[(name,)] = [value for value in values if value is not ABSENT] or [_by_type(field.types)]
+            values = self._choose(place, field, declared=True) if decides else [_choose_by_type(field.types)]
+            choices[(name,)] = [value for value in values if value is not ABSENT] or [_choose_by_type(field.types)]
         return self._combine(choices, MOST_CREATIONS)
 
     def _choose(self, place: Place, field: Field | None, *, declared: bool = False) -> list[Any]:
@@ -265,13 +265,13 @@ class Alphabet:
         constants = self._usage.list_constants(place)
         found: list[Any] = []
         if numbers := sorted({value for value in constants if is_number(value)}):
-            found += _between(numbers, whole="integer" in types)
+            found += _list_between(numbers, whole="integer" in types)
         if texts := [value for value in constants if isinstance(value, str)]:
             found += [*texts, OTHER]
         if any(isinstance(value, bool) for value in constants):
             found += [True, False]
         if place in self._usage.truths:
-            found += [True, False] if types in (("any",), ("boolean",)) else [_by_type(types), _empty(types)]
+            found += [True, False] if types in (("any",), ("boolean",)) else [_choose_by_type(types), _empty(types)]
         if place[0] != "data":
             found += [{FIELD: name} for name in self._usage.list_copies(place) if name in self._usage.blurred]
         if not found or all(map(_is_field, found)):
@@ -281,13 +281,13 @@ class Alphabet:
         if None in constants or (declared and field is not None and not field.required and place[0] != "data"):
             found.append(ABSENT)
         fits = [value for value in found if value is ABSENT or _is_field(value) or is_of_type(get_type(value), types)]
-        return list_distinct(fits or [_by_type(types)])
+        return list_distinct(fits or [_choose_by_type(types)])
 
     def _guess(self, place: Place, types: Sequence[str]) -> Any:
         if tuple(types) != ("any",):
-            return _by_type(types)
+            return _choose_by_type(types)
         for name in self._usage.list_copies(place):
-            return _by_type(self._machine.fields[name].types)
+            return _choose_by_type(self._machine.fields[name].types)
         return 1 if place in self._usage.numeric else "text"
 
     def _combine(self, choices: Mapping[Term, Sequence[Any]], most: int) -> list[dict[str, Any]]:
@@ -328,7 +328,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _between(numbers: Sequence[Any], *, whole: bool) -> list[Any]:
+def _list_between(numbers: Sequence[Any], *, whole: bool) -> list[Any]:
     """List one number in each region that constants make, and the constants."""
     found = [numbers[-1] + 1]
     for at, number in enumerate(numbers):
@@ -340,7 +340,7 @@ def _between(numbers: Sequence[Any], *, whole: bool) -> list[Any]:
     return found
 
 
-def _by_type(types: Sequence[str]) -> Any:
+def _choose_by_type(types: Sequence[str]) -> Any:
     return BY_TYPE[next((kind for kind in types if kind != "null"), types[0])]
 
 

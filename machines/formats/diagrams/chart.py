@@ -78,7 +78,7 @@ class Builder:
     def build(self, statements: Iterable[Statement]) -> Chart:
         for statement in statements:
             self._add(statement)
-            too_much = self._too_much()
+            too_much = self._explain_excess()
             if too_much:
                 self._report.add("SB111", statement.line.place, too_much)
                 break
@@ -111,7 +111,7 @@ class Builder:
         elif isinstance(statement, Close):
             self._report.add("SB131", statement.line.place, "a } that closes nothing", "remove it")
 
-    def _too_much(self) -> str:
+    def _explain_excess(self) -> str:
         if len(self._open) > limits.MAX_STATE_DEPTH:
             return f"states inside states more than {limits.MAX_STATE_DEPTH} levels deep"
         if len(self._nodes) > limits.MAX_STATES:

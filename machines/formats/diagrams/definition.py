@@ -61,7 +61,7 @@ class Definition:
         self._sort_links()
         self._end_states()
         self._name(self._chart.root)
-        body = self._inside(self._chart.root)
+        body = self._read_inside(self._chart.root)
         context = {"context": self._conditions.fields} if self._conditions.fields else {}
         return {"id": id, **context, **body}
 
@@ -115,7 +115,7 @@ class Definition:
 
     # -- states ------------------------------------------------------------------------------------
 
-    def _inside(self, node: Node) -> dict[str, Any]:
+    def _read_inside(self, node: Node) -> dict[str, Any]:
         """Return the states inside a state, and its initial state."""
         if not node.children:
             return {}
@@ -135,7 +135,7 @@ class Definition:
         if not node.children:
             for link in self._starts.get(node, ()):
                 self._start(node, link)  # reports that it leads elsewhere
-        inside = self._inside(node)
+        inside = self._read_inside(node)
         if "type" in inside:
             state["type"] = inside.pop("type")
         self._add_links(state, node, self._out.get(node, []))

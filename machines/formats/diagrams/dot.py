@@ -23,12 +23,12 @@ def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
 def omissions(definition: dict[str, Any], format: str) -> list[Finding]:
     """Return a finding for each key that the format leaves out, at its first place."""
     found: dict[str, Path] = {quote(key): (key,) for key in _MACHINE if definition.get(key) not in (None, {}, [])}
-    for path, what in _of_states(definition, ()):
+    for path, what in _select_states(definition, ()):
         found.setdefault(what, path)
     return [make_finding("SB222", render(path), f"{format} has no place for {what}") for what, path in found.items()]
 
 
-def _of_states(state: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
+def _select_states(state: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
     for key in _STATE:
         if state.get(key):
             yield (*path, key), f"{quote(key)} of a state"
@@ -44,4 +44,4 @@ def _of_states(state: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
                 yield path, f"{quote(key)} of {kind}"
     for name, below in (state.get("states") or {}).items():
         if isinstance(below, dict):
-            yield from _of_states(below, (*path, "states", name))
+            yield from _select_states(below, (*path, "states", name))

@@ -29,7 +29,7 @@ def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
     drawn = outline(definition)
     lines = ["---", f"title: {_quote(drawn.id)}", "---", "stateDiagram-v2"]
     lines += [f"  {line}" for line in _Writer(drawn).lines()]
-    return "\n".join(lines) + "\n", [*omissions(definition, "a Mermaid diagram"), *_unlike(drawn)]
+    return "\n".join(lines) + "\n", [*omissions(definition, "a Mermaid diagram"), *_find_differences(drawn)]
 
 
 def _quote(text: str) -> str:
@@ -37,7 +37,7 @@ def _quote(text: str) -> str:
     return re.sub(r"[<>&%]", lambda match: f"\\u{ord(match[0]):04x}", json.dumps(clean(text), ensure_ascii=False))
 
 
-def _unlike(drawn: Outline) -> list[Finding]:
+def _find_differences(drawn: Outline) -> list[Finding]:
     """Return findings about parts that are drawn differently than in UML."""
     found = []
     histories = [state.name for state in drawn.states if state.type == "history"]
@@ -87,12 +87,12 @@ class _Writer:
         label = _label(state_lines(state, self._outline))
         yield f'{margin}state "{label}" as {id}' + (" {" if state.children else "")
         if state.children:
-            yield from self._inside(state, margin + "  ")
+            yield from self._write_inside(state, margin + "  ")
             yield margin + "}"
         if state.type == "final":
             yield f"{margin}{id} --> [*]"
 
-    def _inside(self, state: StateOutline, margin: str) -> Iterator[str]:
+    def _write_inside(self, state: StateOutline, margin: str) -> Iterator[str]:
         """Yield the inside of a state.
 
         The regions of a parallel state are separated. Any other child of it goes into the first region.

@@ -199,7 +199,7 @@ class Source:
 def read_lines(text: str, report: Report) -> Source:
     lines: list[Line] = []
     title, describing = "", False
-    for line in _whole(text, report):
+    for line in _list_filled_lines(text, report):
         found = _TITLE.match(line.text)
         if describing or _DESCRIPTION.match(line.text):
             describing = "}" not in line.text
@@ -218,9 +218,9 @@ def _is_statement(text: str) -> bool:
     return re.match(r"[^\s:]+\s*(?:-+>|:(?!:))", text) is not None and not text.startswith(("accTitle", "accDescr"))
 
 
-def _whole(text: str, report: Report) -> Iterator[Line]:
+def _list_filled_lines(text: str, report: Report) -> Iterator[Line]:
     """Yield the lines that are not empty."""
-    for number, raw in enumerate(_front(text), start=1):
+    for number, raw in enumerate(_skip_front_matter(text), start=1):
         if len(raw) > MAX_LINE:
             report.add("SB111", f"line {number}, column 1", f"a line of more than {MAX_LINE} characters")
             continue
@@ -229,7 +229,7 @@ def _whole(text: str, report: Report) -> Iterator[Line]:
             yield Line(number, line)
 
 
-def _front(text: str) -> Iterator[str]:
+def _skip_front_matter(text: str) -> Iterator[str]:
     """Yield the text's lines. Of the YAML before the diagram, only the title is kept."""
     inside, begun = False, False
     for line in text.splitlines():
@@ -256,11 +256,11 @@ class Label:
 
 def lines_of(label: str) -> list[str]:
     """Return a label's lines, without markup and with its character codes decoded."""
-    found = [_plain(line) for line in _BREAK.split(label)]
+    found = [_strip_markup(line) for line in _BREAK.split(label)]
     return [line for line in found if line]
 
 
-def _plain(text: str) -> str:
+def _strip_markup(text: str) -> str:
     plain = _TAG.sub("", text) if "<" in text else text
     plain = _NAMED.sub(lambda match: html.unescape(f"&{match[1]};"), plain)
     plain = _POINT.sub(lambda match: _character(int(match[1])), plain)

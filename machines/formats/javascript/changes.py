@@ -77,18 +77,18 @@ def assign(translator: Translator, where: Spot, value: Code) -> Action:
     field = translator.scope.variable(where.name)
     assert field is not None
     translator.scope.fields.receive(where.name, value.kinds if not where.keys else TABLES & (field.kinds or TABLES))
-    return {"set": {field.text: _with(field, where.keys, value).text}}
+    return {"set": {field.text: _replace_part(field, where.keys, value).text}}
 
 
-def _with(owner: Code, keys: tuple[Code, ...], value: Code) -> Code:
+def _replace_part(owner: Code, keys: tuple[Code, ...], value: Code) -> Code:
     """Return the owner's value with the part at ``keys`` replaced."""
     if not keys:
         return value
-    inner = _with(_inside(owner, keys[0]), keys[1:], value) if keys[1:] else value
+    inner = _replace_part(_read_part(owner, keys[0]), keys[1:], value) if keys[1:] else value
     return code.call("put", owner, keys[0], inner)
 
 
-def _inside(owner: Code, key: Code) -> Code:
+def _read_part(owner: Code, key: Code) -> Code:
     name = _text_of(key)
     return code.member(owner, name) if name is not None else code.call("item", owner, key)
 
@@ -103,7 +103,7 @@ def read(translator: Translator, where: Spot) -> Code:
     value = translator.scope.variable(where.name)
     assert value is not None
     for key in where.keys:
-        value = _inside(value, key)
+        value = _read_part(value, key)
     return value
 
 
@@ -177,7 +177,7 @@ def _slice(owner: Code, *positions: Code) -> Code:
     return code.call("slice", owner, *positions, kinds=ARRAY)
 
 
-def _longer(owner: Code, values: tuple[Code, ...]) -> Code:
+def _count_longer(owner: Code, values: tuple[Code, ...]) -> Code:
     return code.calculate(code.call("len", owner, kinds=NUMBER), "+", code.number(len(values)))
 
 
@@ -194,8 +194,8 @@ def _splice(owner: Code, start: Code, count: Code, *values: Code) -> tuple[Code,
 
 # name: fewest arguments, most, and a function that builds (the new list, the call's value)
 METHODS: dict[str, tuple[int, int, Callable[..., tuple[Code, Code]]]] = {
-    "push": (1, 100, lambda owner, *values: (_join(owner, code.array(*values)), _longer(owner, values))),
-    "unshift": (1, 100, lambda owner, *values: (_join(code.array(*values), owner), _longer(owner, values))),
+    "push": (1, 100, lambda owner, *values: (_join(owner, code.array(*values)), _count_longer(owner, values))),
+    "unshift": (1, 100, lambda owner, *values: (_join(code.array(*values), owner), _count_longer(owner, values))),
     "pop": (0, 0, lambda owner: (_slice(owner, _ZERO, _LAST), _first(_slice(owner, _LAST)))),
     "shift": (0, 0, lambda owner: (_slice(owner, code.number(1)), _first(owner))),
     "reverse": (0, 0, lambda owner: (code.call("reversed", owner, kinds=ARRAY),) * 2),

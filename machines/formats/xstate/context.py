@@ -174,18 +174,18 @@ def _name_done_state(id: str, reading: Reading) -> str:
 
 
 def machine_name(name: str, path: Path, reading: Reading) -> str:
-    return _plain(name, "machine", path, reading, limits.check_machine_name)
+    return _make_name(name, "machine", path, reading, limits.check_machine_name)
 
 
 def handler_name(name: str, path: Path, reading: Reading) -> str:
-    return _plain(name, "handler", path, reading, limits.check_handler_name)
+    return _make_name(name, "handler", path, reading, limits.check_handler_name)
 
 
 def field_name(name: str, path: Path, reading: Reading) -> str:
     return _note_change("data field", name, text.field_name(name, "field"), path, reading)
 
 
-def _plain(name: str, what: str, path: Path, reading: Reading, check: Callable[[object], str | None]) -> str:
+def _make_name(name: str, what: str, path: Path, reading: Reading, check: Callable[[object], str | None]) -> str:
     changed = name if check(name) is None else _NOT_A_NAME.sub("-", name).strip("-.")[: limits.MAX_NAME]
     if check(changed) is not None:
         changed = f"_{changed}"[: limits.MAX_NAME]

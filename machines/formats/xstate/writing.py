@@ -53,7 +53,7 @@ def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
     config |= {key: value for key, value in body.items() if key != "id"}
     if "output" in document:
         config["output"] = write_value(document["output"])
-    config |= _ours(document, writing)
+    config |= _write_meta(document, writing)
     text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
     if "{{" in text:
         hint = "give XState an implementation for each, or let a tool evaluate them"
@@ -62,13 +62,13 @@ def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
     return text, report.findings()
 
 
-def _ours(document: dict[str, Any], writing: Writing) -> dict[str, Any]:
+def _write_meta(document: dict[str, Any], writing: Writing) -> dict[str, Any]:
     """Write properties that XState has no place for below ``meta``."""
     elsewhere = ("events", "context")
     kept = {key: document[key] for key in MACHINE_KEYS if key in document and key not in elsewhere}
     for key in kept:
         message = f'XState has no "{key}"; it stays below "meta", where only Signalbox reads it'
-        writing.once("SB222", (key,), message)
+        writing.add_once("SB222", (key,), message)
     meta = {**document.get("meta", {}), **({OURS: kept} if kept else {})}
     return {"meta": meta} if meta else {}
 
@@ -155,7 +155,7 @@ def write_state(body: dict[str, Any], path: Path, branch: Branch, writing: Writi
         written |= {key: actions} if actions else {}
     if body.get("invoke"):
         written["invoke"] = write_invokes(body["invoke"], (*path, "invoke"), branch, writing)
-    written |= _moves(body, path, branch, writing)
+    written |= _write_transitions(body, path, branch, writing)
     if "output" in body:
         written["output"] = write_value(body["output"])
     states = body.get("states") or {}
@@ -167,7 +167,7 @@ def write_state(body: dict[str, Any], path: Path, branch: Branch, writing: Writi
     return written
 
 
-def _moves(body: dict[str, Any], path: Path, branch: Branch, writing: Writing) -> dict[str, Any]:
+def _write_transitions(body: dict[str, Any], path: Path, branch: Branch, writing: Writing) -> dict[str, Any]:
     written: dict[str, Any] = {}
     if body.get("on"):
         written["on"] = write_on(body["on"], (*path, "on"), branch, writing)
@@ -228,7 +228,7 @@ def _write_invoke(invoke: dict[str, Any], path: Path, source: Branch, writing: W
         ours["src"] = invoke["src"]
     for key in ours:
         message = f'XState has no "{key}" for an invoke; it stays below "meta", where only Signalbox reads it'
-        writing.once("SB222", (*path, key), message)
+        writing.add_once("SB222", (*path, key), message)
     meta = {**invoke.get("meta", {}), **({OURS: ours} if ours else {})}
     return written | ({"meta": meta} if meta else {})
 
@@ -297,11 +297,13 @@ def _descriptor(event: str, path: Path, writing: Writing) -> str:
         found = next((branch for branch in writing.tree.branches if branch.word == word), None)
         return DONE_STATE_5 + (writing.id(found) if found else word)
     if event.split(".")[0] == "error":
-        writing.once("SB222", path, f"XState raises no event {quote(event)}: there a failing action stops the machine")
+        writing.add_once(
+            "SB222", path, f"XState raises no event {quote(event)}: there a failing action stops the machine"
+        )
     longer = writing.longer(event)
     if longer is not None:
         message = f"here the event {quote(event)} also takes {quote(longer)}; in XState only {quote(f'{event}.*')} does"
-        writing.once("SB224", path, message)
+        writing.add_once("SB224", path, message)
     return event
 
 
@@ -316,7 +318,7 @@ def _check_order(names: list[str], path: Path, writing: Writing) -> None:
             if pattern in places and pattern.endswith("*"):
                 said = "is tried before" if places[pattern] < other_place else "is tried when no guard holds for"
                 message = f"the pattern {quote(pattern)} {said} {quote(other)} here, and not in XState"
-                writing.once("SB224", (*path, pattern), message)
+                writing.add_once("SB224", (*path, pattern), message)
 
 
 def write_actions(actions: Any, path: Path, writing: Writing) -> list[Action]:
@@ -331,7 +333,7 @@ def _write_action(action: Action, path: Path, writing: Writing) -> list[Action]:
     if written is not None:
         return written
     message = f'XState has no action that does what this {verb} does; it is written as a named action "{verb}"'
-    writing.once("SB222", path, message, "give it an implementation where XState is to run it")
+    writing.add_once("SB222", path, message, "give it an implementation where XState is to run it")
     return [{"type": verb, "params": argument}]
 
 
@@ -425,7 +427,7 @@ class Writing:
         found = self.events[place] if place < len(self.events) else ""
         return found if found.startswith(f"{event}.") else None
 
-    def once(self, code: str, path: Path, message: str, hint: str = "") -> None:
+    def add_once(self, code: str, path: Path, message: str, hint: str = "") -> None:
         """Add a finding at the first place that it applies to."""
         if message not in self._reported:
             self._reported.add(message)

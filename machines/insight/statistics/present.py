@@ -97,7 +97,7 @@ def storms(rates: Mapping[str, Present]) -> list[Storm]:
     """Return the machines that refuse more than ``STORM`` events a minute, and far more than they usually do."""
     loud = {name: sum(each.refused.values()) for name, each in rates.items()}
     loud = {name: rate for name, rate in loud.items() if rate >= STORM}
-    usual = _usual(list(loud)) if loud else {}
+    usual = _read_usual(list(loud)) if loud else {}
     return [
         Storm(name, rate, sorted(rates[name].refused, key=lambda event: -rates[name].refused[event]))
         for name, rate in sorted(loud.items())
@@ -128,7 +128,7 @@ def _rates(counted: Counters, window: int) -> Present:
     return Present(sum(counted.get("edges", {}).values()) * 60_000 / window, refused)
 
 
-def _usual(machines: list[str]) -> dict[str, float]:
+def _read_usual(machines: list[str]) -> dict[str, float]:
     """Return machine -> events refused in a minute of the day before this hour; where nothing is known it is
     missing."""
     last = Measurement.objects.filter(period=Period.HOUR).order_by("-at").values_list("at", flat=True).first() or 0

@@ -206,7 +206,7 @@ def _transitions(read: MeasuredMachines, queue: str) -> list[Line]:
     found: dict[str, dict[int, _Bucket]] = {}
     for row in read.summed:
         found.setdefault(row["machine"], {})[row["bucket"]] = _Bucket(row["sum_covered"], row["sum_transitions"])
-    return _fewest([_rate(read.axis, name, buckets) for name, buckets in found.items()], read.most)
+    return _limit_lines([_rate(read.axis, name, buckets) for name, buckets in found.items()], read.most)
 
 
 def _sums(read: MeasuredMachines, names: Mapping[str, str]) -> list[Line]:
@@ -243,7 +243,7 @@ def _draw_details(read: MeasuredMachines, kind: str) -> list[Line]:
         _rate(read.axis, name, {at: _Bucket(ms, counted[at].get(kind, {}).get(name, 0)) for at, ms in covered.items()})
         for name in names
     ]
-    return _fewest(lines, read.most)
+    return _limit_lines(lines, read.most)
 
 
 def _throughput(read: MeasuredMachines, queue: str) -> list[Line]:
@@ -291,7 +291,7 @@ def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 2)
 
 
-def _fewest(lines: list[Line], most: int) -> list[Line]:
+def _limit_lines(lines: list[Line], most: int) -> list[Line]:
     """Return those with the most, the most first; all others as one more line."""
     ordered = sorted(lines, key=lambda line: (-(line.total or 0), line.name))
     if len(ordered) <= most + 1:

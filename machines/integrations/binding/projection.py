@@ -184,7 +184,7 @@ class Projection(DatabaseDuty):
     def finish(self) -> None:
         """Write what nobody has written yet, and leave the fields to other workers."""
         try:
-            while self.once():
+            while self.run_once():
                 pass
         finally:
             for held in self._locks.values():

@@ -143,7 +143,7 @@ def _read_version(text: str | None) -> int:
 
 
 def _read_whole(text: str | None, otherwise: int = 0) -> int:
-    """Read a whole number from a hash that anybody may have written."""
+    """Read a whole number from a hash that any program may have written."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else otherwise
 
 

@@ -109,9 +109,9 @@ class PacedActions(DatabaseDuty):
         self._jobs = DeadJobs(engine)
         self._busy = False
 
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Run one pass; there is never more to do at once, since the rate says when: return False."""
-        super().once()
+        super().run_once()
         return False
 
     def pause(self) -> float:

@@ -136,7 +136,7 @@ class DueWork:
         self._faults: frozenset[str] = frozenset()
         self._troubled: set[str] = set()  # partitions that had one of these
 
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Make one pass; tell whether anything moved. What is wrong with one partition keeps no other waiting."""
         doubts, self._doubts = self._doubts, True
         changed = self._shares.refresh()
@@ -187,7 +187,7 @@ class DueWork:
                 self._dues[root] = due
 
     def _take_ready(self) -> list[str]:
-        now = self._now()
+        now = self._read_clock()
         ready = [root for root, due in self._dues.items() if due <= now]
         for root in ready:
             del self._dues[root]
@@ -201,7 +201,7 @@ class DueWork:
         for root in roots:
             self._dues.pop(root, None)
         self._dues |= {root: due for root, due in done.dues.items() if due <= done.now + self._horizon}
-        soon = round(self._now() + self.FAULTY * 1000)
+        soon = round(self._read_clock() + self.FAULTY * 1000)
         for root in done.troubled:
             self._dues[root] = min(soon, self._dues.get(root, soon))
         self._troubled = (self._troubled - set(roots)) | set(done.troubled)
@@ -212,14 +212,14 @@ class DueWork:
         """Compute the wait: to what is due next, the next look at the latest."""
         wait = self._pause if looked else max(0.0, self._look_at - self._clock())
         if self._dues:
-            wait = min(wait, max(0.0, (min(self._dues.values()) - self._now()) / 1000))
+            wait = min(wait, max(0.0, (min(self._dues.values()) - self._read_clock()) / 1000))
         self._wait = min(wait, self.FAULTY) if self._faults else wait
 
     def _set_clock(self, now: int) -> None:
         if now:
             self._offset = now - self._clock() * 1000
 
-    def _now(self) -> float:
+    def _read_clock(self) -> float:
         return self._clock() * 1000 + self._offset
 
     def _log(self, faults: Iterable[errors.SignalboxError]) -> None:
@@ -242,10 +242,10 @@ class DueWorkLoop:
         self._timer_waiter = timer_waiter
         self._shares = shares
 
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Make a pass, and wait after it: the next one may come at once."""
         try:
-            found = self._due_work.once()
+            found = self._due_work.run_once()
         except errors.EngineUnavailable:
             self._due_work.doubt()
             raise
@@ -282,7 +282,7 @@ class LeaseRecovery:
         self._last = ""  # the root that was swept last
         self._sorted: tuple[object, list[str]] | None = None  # the shares, and their roots in order
 
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Make one pass over some partitions: expired leases are taken back and due retries released. Says whether
         there were any, or further partitions are to be swept at once."""
         if self._alone:

@@ -38,7 +38,7 @@ class RolloutGuard:
         self._changes = engine.wakeups.watch_changes(whole=WHOLE)
         self._unsettled: set[str] = set()  # machines to look at beside those that changed
 
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Look at every roll-out; there is never more to do at once: False."""
         revision, now = self._engine.catalog_revision(), time.monotonic()
         if self._seen is None or self._seen[0] != revision or now - self._seen[1] >= REREAD:
@@ -89,7 +89,7 @@ class JobCheck:
         self._faults: frozenset[str] = frozenset()  # of the walk before
         self._met: set[str] = set()
 
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Make one step. Tell whether it mended anything and there are more."""
         walk, self._walk = self._walk or self._engine.mending(), None
         try:
@@ -127,7 +127,7 @@ class IndexBuilder:
         self._pause = pause
         self._complete: tuple[str, float] | None = None  # catalog's revision when all indexes were complete; since when
 
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Walk all machines, one after the other. Tell whether any index was filled."""
         revision, now = self._engine.catalog_revision(), time.monotonic()
         if self._complete is not None and self._complete[0] == revision and now - self._complete[1] < RECHECK:
@@ -172,7 +172,7 @@ class GrowthRescue:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Look once; there is never more to do at once: False."""
         if count := rescue_all(self._engine.client, self._engine.keys):
             log.warning("%d instances were between two partitions; run `machine repartition` again to go on", count)

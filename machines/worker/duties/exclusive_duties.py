@@ -23,7 +23,7 @@ LONGEST = 600.0  # seconds of one pass after which its worker is taken to be stu
 
 
 class Duty(Protocol):
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Make one pass; tell whether it found work."""
 
     def pause(self) -> float:
@@ -75,7 +75,7 @@ class Periodic:
     def _pass(self) -> float:
         """Make one pass; return how long to wait after it."""
         try:
-            found = self._duty.once()
+            found = self._duty.run_once()
         except (errors.EngineUnavailable, errors.LibraryNotLoaded) as error:  # the loop that takes jobs says it
             log.debug("%s: %s", self._name, error)
             return self._backoff.next()
@@ -126,7 +126,7 @@ class Scheduler:
         """For one thread each: the scheduler, and each duty, which does nothing where it is not this worker's turn."""
         return {"scheduler": self, **self._turns}
 
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Make one pass over all locks. There is never more to do at once: False."""
         failed = None
         for turn in self._turns.values():
@@ -178,14 +178,14 @@ class Turn:
     def is_mine(self) -> bool:
         return self._held is not None and not self._held.over
 
-    def once(self) -> bool:
+    def run_once(self) -> bool:
         """Make a pass of the duty where it is this worker's turn. A pass that fails leaves the duty to others for a
         while."""
         if not self.is_mine:
             return False
         self._began = self._clock()
         try:
-            return self._duty.once()
+            return self._duty.run_once()
         except errors.EngineUnavailable:
             raise
         except Exception:

@@ -49,7 +49,7 @@ class Executor:
         self._output = output
         self._threads = Threads(self._process, in_flight, on_exhausted)
         self.coroutines = Coroutines(self._process_async, self._abandon_unstarted, in_flight, on_exhausted)
-        self._deadlines = Deadlines(self._overdue)
+        self._deadlines = Deadlines(self._end_overdue)
 
     def start(self) -> None:
         self.coroutines.start()
@@ -200,7 +200,7 @@ class Executor:
                 self._in_flight.release(job)
         self._in_flight.release(bundle)
 
-    def _overdue(self, job: Job) -> None:
+    def _end_overdue(self, job: Job) -> None:
         """End a job whose deadline is over."""
         first, begun = job.end(), self._in_flight.runs(job)
         self._output.end(job)
@@ -273,7 +273,7 @@ class Deadlines:
     """Calls ``overdue`` for each job whose time is up. Its thread starts with the first job that has a deadline."""
 
     def __init__(self, overdue: Callable[[Job], None], clock: Callable[[], float] = time.monotonic) -> None:
-        self._overdue = overdue
+        self._end_overdue = overdue
         self._clock = clock
         self._heap: list[tuple[float, int, Job]] = []
         self._numbers = itertools.count()
@@ -302,15 +302,15 @@ class Deadlines:
     def _run(self) -> None:
         while True:
             with self._changed:
-                due = self._due()
+                due = self._pop_due()
                 if not due:
                     if self._stopped:
                         return
                     self._changed.wait(self._heap[0][0] - self._clock() if self._heap else None)
             for job in due:
-                self._overdue(job)
+                self._end_overdue(job)
 
-    def _due(self) -> list[Job]:
+    def _pop_due(self) -> list[Job]:
         due, now = [], self._clock()
         while self._heap and (self._heap[0][0] <= now or self._heap[0][2].ended):
             job = heapq.heappop(self._heap)[2]

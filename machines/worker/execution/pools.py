@@ -344,7 +344,7 @@ class Coroutines:
             self._fill()
 
     def _tidy(self) -> None:
-        """Close connections without anybody waiting: queries that come now are done after it, by the same thread."""
+        """Close connections without a handler waiting: queries that come now are done after it, by the same thread."""
         if self._tidying is None or self._tidying.done():
             alone = not self._at and not self._line
             self._tidying = self._loop.create_task(database_connections.tidy_for_coroutines(alone))

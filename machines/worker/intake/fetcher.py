@@ -161,7 +161,7 @@ class Fetcher:
     # Looking
 
     def look(self) -> bool:
-        """Note the queues that rang; now and then also what was published, and queues that hold work all the same. Say
+        """Note the queues that rang; now and then also what was published, and queues that hold work anyway. Say
         whether there are any to try."""
         heard = self._queue_waiter.collect()
         if heard.gap:
@@ -236,7 +236,7 @@ class Fetcher:
             found = self._engine.ready_partitions(served)
         else:
             found = self._engine.wakeups.rung(self._roots)
-            for queue, numbers in self._engine.ready_partitions(self._next(served)).items():
+            for queue, numbers in self._engine.ready_partitions(self._choose_queues(served)).items():
                 found.setdefault(queue, set()).update(numbers)
         self._scanned = now
         quiet = {ServedQueue(*queue): numbers for queue, numbers in found.items()}
@@ -244,7 +244,7 @@ class Fetcher:
         self._promising = {route: numbers for route, numbers in self._promising.items() if route in known}
         self._promise({r: n for r, n in quiet.items() if r in known and not (r in self._held or r in self._later)})
 
-    def _next(self, served: Sequence[ServedQueue]) -> list[ServedQueue]:
+    def _choose_queues(self, served: Sequence[ServedQueue]) -> list[ServedQueue]:
         """Return the queues whose keys are read this time: a few, and all of them in turn."""
         if not self._turn:
             self._turn.extend(served)

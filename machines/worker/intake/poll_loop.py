@@ -82,7 +82,7 @@ class PollLoop:
         while not ended and not self._stopped.is_set():
             try:
                 ended = self._turn()
-                self._back()
+                self._report_recovery()
             except (errors.EngineUnavailable, errors.NotPermitted) as error:
                 self._outage(error)
             except Exception:
@@ -99,7 +99,7 @@ class PollLoop:
             self._fetcher.rescan()
             return False
         answer = self._watch_loop()
-        ahead = self._ahead()
+        ahead = self._count_ahead()
         room = self._in_flight.wait_room(ahead, ROOM if answer is None else min(answer, ROOM))
         if self._stopped.is_set() or not self._taking.is_set():
             return False
@@ -125,7 +125,7 @@ class PollLoop:
             log.warning("a coroutine blocks the event loop: %d jobs that wait for it go back", count)
         return answer
 
-    def _ahead(self) -> int:
+    def _count_ahead(self) -> int:
         """Compute how many jobs to take ahead. None while a job that was tried before is at work: it may be one that
         kills its worker, and costs every job in flight an attempt."""
         ahead = self._prefetch.ahead(self._in_flight.ended, has_groups=self._has_groups)
@@ -134,7 +134,7 @@ class PollLoop:
 
     def _fetch(self, room: int) -> list[Job]:
         if self._reclaim_at is not None and time.monotonic() >= self._reclaim_at:
-            self._reclaim.once(self._served_queues.heard)
+            self._reclaim.hand_back(self._served_queues.heard)
             self._reclaim_at = None
         self._fetcher.look()
         blocked = self._looped if self._executor.coroutines.is_blocked else ()
@@ -196,14 +196,14 @@ class PollLoop:
         forget_connections(self._engine)
         self._stopped.wait(self._backoff.next())
 
-    def _back(self) -> None:
+    def _report_recovery(self) -> None:
         if self._away:
             log.warning("Redis can be used again")
             self._fetcher.rescan()
         self._away = False
         self._backoff.reset()
         if self._fetcher.unanswered:
-            self._reclaim.once(self._served_queues.heard)
+            self._reclaim.hand_back(self._served_queues.heard)
             self._fetcher.unanswered = False
             self._reclaim_at = time.monotonic() + SECOND_LOOK
 
@@ -243,12 +243,12 @@ class Reclaim:
         self._worker = worker
         self._holds = holds
 
-    def once(self, served_queues: Iterable[ServedQueue]) -> int:
+    def hand_back(self, served_queues: Iterable[ServedQueue]) -> int:
         """Hand such jobs back, their attempt not counted; how many."""
         found = 0
         for route in served_queues:
             try:
-                found += self._of(route)
+                found += self._hand_back_queue(route)
             except errors.EngineUnavailable:
                 raise
             except errors.SignalboxError as error:
@@ -264,7 +264,7 @@ class Reclaim:
             return False
         return job.lease_until <= job.taken + job.lease
 
-    def _of(self, route: ServedQueue) -> int:
+    def _hand_back_queue(self, route: ServedQueue) -> int:
         lost = []
         for offset in range(0, MOST_LEASED, PAGE):
             page = self._engine.jobs(*route, place="leased", limit=PAGE, offset=offset)

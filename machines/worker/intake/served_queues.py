@@ -71,7 +71,7 @@ class ServedQueues:
                 self._learn(machine)
         fed = self._read_fed_queues() if changed else self._fed_queues
         if names or added:
-            looked = added | (self._next_machines(current) if names else set())
+            looked = added | (self._choose_machines(current) if names else set())
             kept = {r for r in self._bare if r.machine in current and r.machine not in looked}
             self._bare = kept | self._find_bare(sorted(looked), fed)
         self._current = current
@@ -81,7 +81,7 @@ class ServedQueues:
             self._choose(fed)
         return self.heard != before
 
-    def _next_machines(self, current: Mapping[str, str]) -> set[str]:
+    def _choose_machines(self, current: Mapping[str, str]) -> set[str]:
         """Return the machines whose lists of queues are read this time: some, and all of them in turn."""
         names = sorted(current)
         later = [name for name in names if name > self._last]
@@ -165,17 +165,17 @@ class ServedQueues:
         wanted = {route: sources for route, sources in fed.items() if self._is_wanted(route)}
         self._warn_of_unknown({*wanted, *self._bare})
         here = {r for r, sources in wanted.items() if any(src in self._registry for src in sources)} | self._bare
-        missing = {r: lacking for r, sources in wanted.items() if (lacking := self._lacking(sources))}
+        missing = {r: lacking for r, sources in wanted.items() if (lacking := self._find_lacking(sources))}
         for route, lacking in sorted(missing.items()):
             if lacking != self.missing.get(route):
                 log.warning("no handler here for %s on %s: left for other workers", ", ".join(sorted(lacking)), route)
         self.missing = missing
         self.served = sorted(here)
-        heard = [*self.served, *sorted(self._possible(fed) - here)]
+        heard = [*self.served, *sorted(self._list_possible(fed) - here)]
         if heard != self.heard:
             self.heard, self.known = heard, frozenset(heard)
 
-    def _possible(self, fed: Mapping[ServedQueue, set[str]]) -> set[ServedQueue]:
+    def _list_possible(self, fed: Mapping[ServedQueue, set[str]]) -> set[ServedQueue]:
         """List queues that nothing feeds and nobody has put a job on so far, on whose bells to listen all the
         same."""
         if self._only:
@@ -199,5 +199,5 @@ class ServedQueues:
             log.warning("no published machine feeds a queue called %s", ", ".join(sorted(unknown)))
         self._unknown = unknown
 
-    def _lacking(self, sources: set[str]) -> set[str]:
+    def _find_lacking(self, sources: set[str]) -> set[str]:
         return {src for src in sources if src not in self._registry}

@@ -177,20 +177,20 @@ def test_a_worker_that_is_killed_at_any_point_leaves_each_count_written_once(sam
 def test_a_database_that_is_away_is_said_once_and_what_happened_meanwhile_is_measured_later(box, rounds, caplog):
     moment = START / 1000
     sampler = Sampler(box, clock=lambda: moment)
-    assert sampler.once() is False
+    assert sampler.run_once() is False
     rounds(3)
     with connection.schema_editor() as editor:
         editor.delete_model(SamplingTurn)
     try:
         for _ in range(9):
-            assert sampler.once() is False
+            assert sampler.run_once() is False
         assert sampler.pause() > 0
     finally:
         with connection.schema_editor() as editor:
             editor.create_model(SamplingTurn)
     assert [record.getMessage()[:28] for record in caplog.records] == ["statistics are not measured:"]
     moment += 10
-    sampler.once()
+    sampler.run_once()
     assert sum(Measurement.objects.exclude(period=HOURS).values_list("transitions", flat=True)) == 6
 
 
@@ -294,15 +294,15 @@ def test_the_duty_measures_once_a_minute_and_soon_at_first(box):
     moment = time.time() // 60 * 60 + 20
     now = int(moment * 1000)
     sampler = Sampler(box, clock=lambda: moment)
-    assert sampler.once() is False
+    assert sampler.run_once() is False
     assert (turned(at=now - 8_000), sampler.pause()) == (1, 10)
-    sampler.once()
+    sampler.run_once()
     assert turned(began=1, at=now - 19_000) == 0
-    sampler.once()
+    sampler.run_once()
     assert turned() == 0  # this minute has been measured
     assert 40 < sampler.pause() < 43.1
     turned(at=now - 21_000)
-    sampler.once()
+    sampler.run_once()
     assert turned() > 0
 
 

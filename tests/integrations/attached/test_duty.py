@@ -31,9 +31,9 @@ def states(engine, mirrored) -> list[str]:
 
 def compare(work: ReconcileDuty) -> None:
     """Makes a pass, and those that a slow machine needs to end what it began."""
-    work.once()
+    work.run_once()
     while any(row.is_running for row in Reconciliation.objects.all()):
-        work.once()
+        work.run_once()
 
 
 def test_a_worker_compares_what_is_due_and_says_what_it_found(engine, mirrored, rows):
@@ -78,16 +78,16 @@ def test_one_worker_at_a_time_and_another_one_after_its_death(engine, mirrored, 
     monkeypatch.setattr("machines.integrations.attached.reconcile.PAGE", 1)
     first, second = ReconcileDuty(engine), ReconcileDuty(engine)
     second._holder = "elsewhere:1"
-    first.once()
-    second.once()
+    first.run_once()
+    second.run_once()
     found = Reconciliation.objects.get()
     assert (found.is_running, found.holder) == (True, first._holder)
     Reconciliation.objects.update(held_until=timezone.now() - timedelta(seconds=1))  # the first one is dead
     while Reconciliation.objects.get().is_running:
-        second.once()
+        second.run_once()
     assert Reconciliation.objects.get().holder == "elsewhere:1"
     assert states(engine, mirrored) == ["confirmed"] * 3
-    first.once()  # it was only slow: it finds that its run is another worker's
+    first.run_once()  # it was only slow: it finds that its run is another worker's
     assert Reconciliation.objects.get().holder == "elsewhere:1"
 
 
@@ -96,12 +96,12 @@ def test_what_fails_is_told_and_tried_again_when_it_is_due(engine, mirrored, row
         raise EngineUnavailable("the connection was refused")
 
     monkeypatch.setattr("machines.integrations.attached.reconcile.Reconcile.pages", fail)
-    ReconcileDuty(engine).once()
+    ReconcileDuty(engine).run_once()
     assert "Redis did not answer" in mirrors.describe_mirror(Actor(admin_user, "page"), mirrored.machine)[0].error
     assert not Reconciliation.objects.get().is_running
 
 
 def test_a_worker_without_the_model_leaves_it_to_others(engine, mirrored, rows):
     detach(mirrored)
-    ReconcileDuty(engine).once()
+    ReconcileDuty(engine).run_once()
     assert not Reconciliation.objects.exists()

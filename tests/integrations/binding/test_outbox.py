@@ -145,7 +145,7 @@ def test_rows_of_bulk_create_get_their_instances_from_a_worker(machines_there):
 
     Order.objects.bulk_create([Order(total=n) for n in range(3)])
     worker = outbox.OutboxSender()
-    while worker.once():
+    while worker.run_once():
         pass
     assert list(Order.objects.values_list("status", "status_revision")) == [("new", 1)] * 3
     assert outbox.create_missing(Order._meta.get_field("status"), "default") == (0, None)
@@ -187,7 +187,7 @@ def test_many_rows_take_one_call_and_a_few_queries_a_page(machines_there, monkey
     many = caller.many
     monkeypatch.setattr(caller, "many", lambda sent: calls.append(len(sent)) or many(sent))
     with django_assert_max_num_queries(100):
-        while worker.once():
+        while worker.run_once():
             pass
     assert calls == [100] * 10
     assert set(Order.objects.values_list("status", "status_revision")) == {("new", 1)}
@@ -208,11 +208,11 @@ def test_rows_of_a_machine_that_is_not_published_wait_for_it(engine):
 
     Order.objects.bulk_create([Order(total=3)])
     worker = outbox.OutboxSender()
-    assert worker.once() is False
+    assert worker.run_once() is False
     machines.publish(engine)
     worker._swept = -float("inf")
     get_pattern(Throttle).forget("bind.sweep", "turn")
-    worker.once()
+    worker.run_once()
     assert Order.objects.get().status == "new"
 
 
@@ -233,7 +233,7 @@ def test_an_entry_of_a_field_that_was_renamed_is_delivered_by_its_machine(machin
 
 def test_an_entry_whose_field_was_removed_fails_and_says_why(machines_there, caplog):
     made = waiting(field="shop.Invoice.status", machine="invoice", made_at=timezone.now() - timedelta(hours=2))
-    outbox.OutboxSender().once()
+    outbox.OutboxSender().run_once()
     told = "the project has no field shop.Invoice.status, and none with the machine 'invoice'"
     assert (entry(made).state, entry(made).outcome, entry(made).message) == ("failed", "no_field", told)
     assert told in caplog.text
@@ -251,7 +251,7 @@ def test_an_entry_of_a_field_that_this_release_does_not_know_yet_waits_an_hour(m
 def test_entries_of_the_last_field_of_a_project_fail_too(machines_there, monkeypatch):
     made = waiting(field="shop.Order.status", made_at=timezone.now() - timedelta(hours=2))
     monkeypatch.setattr(outbox.registry, "list_fields", list)
-    outbox.OutboxSender().once()
+    outbox.OutboxSender().run_once()
     assert entry(made).outcome == "no_field"
 
 

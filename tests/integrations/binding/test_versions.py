@@ -160,7 +160,7 @@ def test_a_row_that_ended_in_a_state_of_an_earlier_version_is_not_lost(machines_
     assert row.status == "cancelled"
     machines_there.publish(second() | {"retain": "1d"})
     duty = RetentionDuty(machines_there)
-    while duty.once():
+    while duty.run_once():
         pass
     report = Reconcile(machines_there, row.status.field, create_missing=True).run()
     assert (report.counts["gone"], report.lost, report.recreated) == (1, 0, 0)

@@ -122,7 +122,7 @@ def test_a_job_that_was_handed_over_stays_leased(engine, handed):
     assert job.place == "leased"
     assert job.lease_until - job.taken > 50_000
     reclaim = Reclaim(engine, job.worker, lambda machine, id: False)  # as after an outage
-    assert reclaim.once([ServedQueue("order", "charge")]) == 0
+    assert reclaim.hand_back([ServedQueue("order", "charge")]) == 0
     assert engine.job("order", job.id).token == job.token
 
 

@@ -46,7 +46,7 @@ def test_each_death_counts_once_by_however_many_followers(die, follow, engine):
 
 def _followed(engine):
     try:
-        FailureFollower(engine).once()
+        FailureFollower(engine).run_once()
     finally:
         connection.close()
 

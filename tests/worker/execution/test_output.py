@@ -216,7 +216,7 @@ def test_an_attempt_past_its_deadline_is_written_with_its_end_and_heard_no_more(
         with keeper.collect(job):
             in_flight.begin(job)
             print("so far")
-            executor._overdue(job)
+            executor._end_overdue(job)
             print("too late")
             assert not keeper._held
     finally:

@@ -32,7 +32,7 @@ def test_they_go_back_without_losing_an_attempt_and_running_ones_stay(engine, er
     engine.take("errand", "errands", "alice", count=2)
     engine.take("errand", "errands", "bob", count=1)
     reclaim = Reclaim(engine, "alice", lambda machine, id: id == known.id)
-    assert reclaim.once([ServedQueue("errand", "errands")]) == 2
+    assert reclaim.hand_back([ServedQueue("errand", "errands")]) == 2
     assert places(engine) == {"ready": 2, "leased": 2}
     assert {job.attempt for job in engine.jobs("errand", "errands")} == {0}
     assert engine.complete(known).state == "done"

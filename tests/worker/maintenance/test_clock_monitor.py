@@ -189,7 +189,7 @@ def test_after_a_jump_all_partitions_are_swept_at_once(engine, monitor, own):
     for number in range(30):
         engine.publish({"id": f"m{number}", "initial": "a", "states": {"a": {}}})
     recovery = LeaseRecovery(engine, monitor=monitor)
-    assert recovery.once() is False
+    assert recovery.run_once() is False
     see(monitor, own, START)
     see(monitor, own, START + HOUR)
-    assert [recovery.once() for _ in range(3)] == [True, False, False], "two passes of twenty"
+    assert [recovery.run_once() for _ in range(3)] == [True, False, False], "two passes of twenty"

@@ -40,26 +40,26 @@ def state(engine, id="l1", machine="lamp"):
 
 def test_a_pass_with_nothing_to_do_says_so_and_waits_its_pause(engine, lit):
     due_work = DueWork(engine, pause=0.3)
-    assert (due_work.once(), due_work.pause()) == (False, 0.3)
+    assert (due_work.run_once(), due_work.pause()) == (False, 0.3)
     lit()
-    assert (due_work.once(), due_work.pause()) == (False, 0.3), "ten seconds are further away"
+    assert (due_work.run_once(), due_work.pause()) == (False, 0.3), "ten seconds are further away"
 
 
 def test_a_pass_fires_what_is_due_and_says_that_it_found_work(engine, lit):
     lit(now=START)
     due_work = DueWork(engine)
-    assert (due_work.once(), state(engine)) == (True, "Off")
-    assert due_work.once() is False
+    assert (due_work.run_once(), state(engine)) == (True, "Off")
+    assert due_work.run_once() is False
 
 
 def test_it_waits_no_longer_than_to_the_next_deadline(engine):
     engine.publish(lamp(after="2s"))
     engine.create("lamp", "l1")
     due_work = DueWork(engine, pause=5)
-    due_work.once()
+    due_work.run_once()
     assert 0 < due_work.pause() <= 2
     time.sleep(due_work.pause())
-    assert (due_work.once(), state(engine)) == (True, "Off")
+    assert (due_work.run_once(), state(engine)) == (True, "Off")
 
 
 def test_a_deadline_is_counted_by_the_servers_clock(engine, monkeypatch):
@@ -68,7 +68,7 @@ def test_a_deadline_is_counted_by_the_servers_clock(engine, monkeypatch):
     engine.create("lamp", "l1")
     monkeypatch.setattr(time, "time", lambda: 0.0)
     due_work = DueWork(engine, pause=60)
-    due_work.once()
+    due_work.run_once()
     assert 1 < due_work.pause() <= 2
 
 
@@ -78,7 +78,7 @@ def test_a_pass_delivers_what_was_sent(engine):
     engine.create("noter", "x")
     engine.create("teller", "t")
     post(engine, "x", 7)
-    assert DueWork(engine).once() is True
+    assert DueWork(engine).run_once() is True
     assert told(engine) == [7]
 
 
@@ -90,17 +90,17 @@ def test_all_machines_together_cost_one_call_and_one_look_at_the_memory(engine, 
     monkeypatch.setattr(engine._caller, "many", lambda calls: sent.append(len(calls)) or many(calls))
     machines = sorted(engine.machines())
     due_work = DueWork(engine, lambda: machines)
-    due_work.once()
+    due_work.run_once()
     assert [count for count in sent if count] == [1, 1, 1], "what the server remembers, also by name, and the tick"
-    due_work.once()  # now the server knows what is due in each
+    due_work.run_once()  # now the server knows what is due in each
     sent.clear()
-    due_work.once()
+    due_work.run_once()
     assert [count for count in sent if count] == [1]
 
 
 def test_a_machine_that_went_away_does_not_stop_the_others(engine, lit):
     lit(now=START)
-    assert DueWork(engine, lambda: ["never_was", "lamp"]).once() is True
+    assert DueWork(engine, lambda: ["never_was", "lamp"]).run_once() is True
 
 
 def test_a_machine_with_a_fault_keeps_no_other_waiting_and_is_told_once(engine, lit, caplog):
@@ -110,13 +110,13 @@ def test_a_machine_with_a_fault_keeps_no_other_waiting_and_is_told_once(engine, 
     lit(now=START)
     due_work = DueWork(engine, lambda: ["broken", "lamp"])
     with caplog.at_level(logging.WARNING, "machines.worker.duties.due_work"):
-        assert (due_work.once(), state(engine)) == (True, "Off")
-        assert due_work.once() is False
+        assert (due_work.run_once(), state(engine)) == (True, "Off")
+        assert due_work.run_once() is False
         assert caplog.text.count("not all that is due can be worked off") == 1
         assert 0 < due_work.pause() <= 1.0, "the next try comes soon"
         engine.client.delete(key)
-        due_work.once()
-        due_work.once()
+        due_work.run_once()
+        due_work.run_once()
     assert caplog.text.count("can be worked off again") == 1
     assert due_work.pause() == 5.0
 
@@ -130,19 +130,19 @@ def test_a_message_that_cannot_be_delivered_is_no_work_found(engine):
     corrupt(engine, "x")
     post(engine, "x", 7)
     due_work = DueWork(engine)
-    assert [due_work.once() for _ in range(3)] == [False, False, False]
+    assert [due_work.run_once() for _ in range(3)] == [False, False, False]
 
 
 def test_without_redis_a_pass_fails_and_the_loop_tries_on():
     engine = Engine.from_url("unix:///nonexistent/nobody.sock")
     with pytest.raises(errors.EngineUnavailable):
-        DueWork(engine, lambda: ["lamp"]).once()
+        DueWork(engine, lambda: ["lamp"]).run_once()
 
 
 def test_a_pass_takes_back_what_a_dead_worker_held_and_wakes_what_is_due(engine, lit):
     engine.enqueue_many([{"machine": "lamp", "src": "run", "now": START, "delay": delay} for delay in (0, 1000)])
     engine.take("lamp", "run", "gone", now=START)
-    assert DueWork(engine).once() is True
+    assert DueWork(engine).run_once() is True
     assert builders.places(engine, "lamp", "run") == {"ready": 2}
 
 
@@ -163,9 +163,9 @@ def test_the_first_pass_and_the_one_after_an_outage_trust_no_memory(engine, lit,
     for _ in range(6):
         due_work._dues[root] = 0
         with contextlib.suppress(errors.EngineUnavailable):
-            due_work.once()
+            due_work.run_once()
     due_work.doubt()
-    due_work.once()
+    due_work.run_once()
     assert looks == [True, False, False, True, False, False, True]
 
 
@@ -263,12 +263,12 @@ def test_a_worker_with_nothing_to_do_costs_the_server_little(own_server):
     timer_waiter = TimerWaiter()
     due_work = DueWork(engine, lambda: names, waiter=timer_waiter)
     recovery = LeaseRecovery(engine, lambda: names)
-    due_work.once()
+    due_work.run_once()
     before = engine.client.info("stats")["total_commands_processed"]
     for _ in range(2):
-        due_work.once()
+        due_work.run_once()
         timer_waiter.wait(0.01)
-    recovery.once()
+    recovery.run_once()
     spent = engine.client.info("stats")["total_commands_processed"] - before
     engine.client.close()
     assert spent < 45

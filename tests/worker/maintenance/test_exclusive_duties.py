@@ -27,7 +27,7 @@ from machines.worker.duties.exclusive_duties import Scheduler
 import signal
 
 class Sweep:
-    def once(self):
+    def run_once(self):
         engine.client.rpush(prefix + "swept", os.getpid())
         return False
     def pause(self):
@@ -50,7 +50,7 @@ class Doing:
     def __init__(self):
         self.passes, self.fails, self.inside = 0, False, lambda: None
 
-    def once(self):
+    def run_once(self):
         self.inside()
         if self.fails:
             raise ZeroDivisionError
@@ -75,7 +75,7 @@ class Two:
 
     def keep(self):
         for scheduler in self.schedulers.values():
-            scheduler.once()
+            scheduler.run_once()
         holder = read_lock_holders(self.locks, ["webhook prune"])["webhook prune"]
         return holder and (holder.owner, holder.fence)
 
@@ -90,7 +90,7 @@ def two(engine, prefix):
 
 def test_of_two_workers_one_does_it_and_the_other_waits_for_its_turn(two):
     assert two.keep()[0] == "a"
-    assert [two.turn(name).once() for name in "ab"] == [True, False]
+    assert [two.turn(name).run_once() for name in "ab"] == [True, False]
     assert [two.duties[name].passes for name in "ab"] == [1, 0]
     assert two.turn("a").pause() == 42.0
     woken = []
@@ -98,7 +98,7 @@ def test_of_two_workers_one_does_it_and_the_other_waits_for_its_turn(two):
     assert two.turn("b").pause() == LOOK, "it is woken when its turn comes"
     assert 5 < two.schedulers["b"].pause() <= 10.01
     two.schedulers["a"].leave()
-    two.schedulers["b"].once()
+    two.schedulers["b"].run_once()
     assert woken == ["b"]
 
 
@@ -106,8 +106,8 @@ def test_who_leaves_is_followed_at_once_and_by_a_larger_fence(two):
     _, fence = two.keep()
     two.schedulers["a"].leave()
     two.schedulers["a"].leave()
-    assert two.turn("a").once() is False
-    two.schedulers["b"].once()
+    assert two.turn("a").run_once() is False
+    two.schedulers["b"].run_once()
     owner, following = two.keep()
     assert owner == "b"
     assert following > fence
@@ -117,17 +117,17 @@ def test_a_duty_that_fails_here_is_tried_by_another_for_a_while(two):
     two.keep()
     two.duties["a"].fails = True
     with pytest.raises(ZeroDivisionError):
-        two.turn("a").once()
+        two.turn("a").run_once()
     assert two.keep()[0] == "b"
-    assert two.turn("b").once() is True
+    assert two.turn("b").run_once() is True
     two.schedulers["b"].leave()
     two.at = 29.9
-    two.schedulers["a"].once()
-    assert two.turn("a").once() is False
+    two.schedulers["a"].run_once()
+    assert two.turn("a").run_once() is False
     two.at = 30.0
-    two.schedulers["a"].once()
+    two.schedulers["a"].run_once()
     two.duties["a"].fails = False
-    assert two.turn("a").once() is True
+    assert two.turn("a").run_once() is True
 
 
 def test_a_pass_that_never_ends_does_not_keep_the_duty_from_others(two, caplog):
@@ -138,7 +138,7 @@ def test_a_pass_that_never_ends_does_not_keep_the_duty_from_others(two, caplog):
         assert two.keep()[0] == "b"
 
     two.duties["a"].inside = hang
-    two.turn("a").once()
+    two.turn("a").run_once()
     assert "has been at one pass for 600 s" in caplog.text
 
 
@@ -147,8 +147,8 @@ def test_a_lock_that_is_damaged_costs_the_others_nothing(engine, prefix):
     engine.client.lpush(f"{prefix}lock:{{house.broken}}:holder", "x")
     scheduler = Scheduler(locks, {"broken": broken, "fine": fine}, "w")
     with pytest.raises(EngineFault):
-        scheduler.once()
-    assert [duty.once() for name, duty in scheduler.duties.items() if name != "scheduler"] == [False, True]
+        scheduler.run_once()
+    assert [duty.run_once() for name, duty in scheduler.duties.items() if name != "scheduler"] == [False, True]
     scheduler.leave()
     assert locks.peek("house.fine") is None
 
@@ -157,10 +157,10 @@ def test_without_redis_nobody_has_a_turn_and_leaving_ends(own_server, prefix, ca
     from machines.engine import Engine
 
     scheduler = Scheduler(Locks(Engine.from_url(own_server.url, prefix=prefix).client, prefix), {"x": Doing()}, "w")
-    scheduler.once()
+    scheduler.run_once()
     own_server.stop()
     with pytest.raises(EngineUnavailable):
-        scheduler.once()
+        scheduler.run_once()
     scheduler.leave()
     assert "could not be given up" in caplog.text
 

@@ -12,13 +12,13 @@ from tests.worker.builders import START, places, take_one
 
 def test_a_pass_with_nothing_to_do_says_so(engine, errand):
     errand("e1")
-    assert LeaseRecovery(engine).once() is False
+    assert LeaseRecovery(engine).run_once() is False
 
 
 def test_a_pass_takes_expired_leases_back_and_says_that_it_found_work(engine, errand):
     errand("e1")
     take_one(engine, now=START)  # years ago
-    assert LeaseRecovery(engine).once() is True
+    assert LeaseRecovery(engine).run_once() is True
     assert places(engine) == {"ready": 1}
 
 
@@ -26,7 +26,7 @@ def test_a_pass_releases_retries_that_are_due(engine, errand):
     errand("e1")
     engine.fail(take_one(engine), "no luck", now=START)
     assert places(engine) == {"delayed": 1}
-    assert LeaseRecovery(engine).once() is True
+    assert LeaseRecovery(engine).run_once() is True
     assert places(engine) == {"ready": 1}
 
 
@@ -35,14 +35,14 @@ def test_it_sweeps_machines_this_worker_does_not_serve(engine):
         engine.publish(builders.errand(name))
         engine.create(name, "e1")
         engine.take(name, "errands", "gone", now=START)
-    assert LeaseRecovery(engine).once() is True
+    assert LeaseRecovery(engine).run_once() is True
     assert [places(engine, name) for name in ("mine", "theirs")] == [{"ready": 1}, {"ready": 1}]
 
 
 def test_a_machine_that_went_away_does_not_stop_the_others(engine, errand):
     errand("e1")
     take_one(engine, now=START)
-    assert LeaseRecovery(engine, lambda: ["never_was", "errand"]).once() is True
+    assert LeaseRecovery(engine, lambda: ["never_was", "errand"]).run_once() is True
 
 
 def test_a_machine_that_cannot_be_swept_does_not_stop_the_others(engine, errand):
@@ -52,5 +52,5 @@ def test_a_machine_that_cannot_be_swept_does_not_stop_the_others(engine, errand)
     errand("e1")
     take_one(engine, now=START)
     with pytest.raises(errors.EngineFault):
-        LeaseRecovery(engine, lambda: ["broken", "errand"]).once()
+        LeaseRecovery(engine, lambda: ["broken", "errand"]).run_once()
     assert places(engine) == {"ready": 1}

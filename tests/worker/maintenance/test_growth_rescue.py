@@ -20,10 +20,10 @@ def test_a_worker_brings_it_into_force_when_no_run_is_alive(engine: Engine, capl
     with pytest.raises(KeyboardInterrupt):
         killed.run()
     duty = GrowthRescue(engine)
-    assert duty.once() is False
+    assert duty.run_once() is False
     assert engine.counts("door")["Shut"] < 20
     engine.client.delete(engine.keys.growth_alive("door"))
-    duty.once()
+    duty.run_once()
     count = sum(choose_partition(f"d{n}", 4) != 0 for n in range(20))
     assert f"{count} instances were between two partitions" in caplog.text
     fresh = Engine(engine.client, prefix=engine.keys.prefix)

@@ -19,9 +19,9 @@ def ready(engine):
 
 def walk(mender):
     """Steps until one walk is over; of each, whether the next was to come at once."""
-    hurried = [mender.once()]
+    hurried = [mender.run_once()]
     while mender.pause() < 100:
-        hurried.append(mender.once())
+        hurried.append(mender.run_once())
     return hurried
 
 
@@ -100,10 +100,10 @@ def test_after_an_outage_the_walk_begins_anew(own_server):
     mender = JobCheck(engine)
     engine.publish(builders.errand())
     engine.enqueue_many([{"machine": "errand", "src": "run", "queue": "errands"} for _ in range(2500)])
-    mender.once()
+    mender.run_once()
     own_server.stop()
     with pytest.raises(errors.EngineUnavailable):
-        mender.once()
+        mender.run_once()
     own_server.start()
     engine.publish(builders.errand())
     engine.create("errand", "e1")
@@ -135,7 +135,7 @@ def test_an_idle_worker_asks_next_to_nothing(own_server):
         engine.publish(builders.errand(f"errand{number}"))
     mender = JobCheck(engine)
     before = engine.client.info("stats")["total_commands_processed"]
-    mender.once()
+    mender.run_once()
     spent = engine.client.info("stats")["total_commands_processed"] - before
     rest = min(mender.pause() for _ in range(20))
     engine.client.close()

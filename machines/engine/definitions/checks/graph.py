@@ -190,7 +190,7 @@ def _check_circles(machine: Machine, report: Report) -> None:
         trail: list[str] = []
         while name not in settled and name not in trail:
             trail.append(name)
-            following = _next_always(machine.states[name], machine)
+            following = _follow_always(machine.states[name], machine)
             if following is None:
                 break
             name = following
@@ -200,7 +200,7 @@ def _check_circles(machine: Machine, report: Report) -> None:
         settled.update(trail)
 
 
-def _next_always(leaf: State, machine: Machine) -> str | None:
+def _follow_always(leaf: State, machine: Machine) -> str | None:
     """Return the leaf that an instance in this leaf certainly moves on to at once."""
     mover = _mover(leaf, machine)
     if mover is None:

@@ -108,7 +108,7 @@ def _invoke_of(descriptor: str) -> str:
 def _check_use(use: Use, spot: Spot, machine: Machine, report: Report) -> None:
     if use.kind == "data" and use.name not in machine.fields:
         report.add_unknown(
-            "SB102", spot.path, "data field", use.name, machine.fields, _other_meaning(use.name, spot, machine)
+            "SB102", spot.path, "data field", use.name, machine.fields, _suggest_meaning(use.name, spot, machine)
         )
     elif use.kind == "payload" and spot.payload is not None and use.name not in spot.payload:
         event = "of a timer" if limits.TIMER_EVENT.fullmatch(spot.events[0]) else quote(spot.events[0])
@@ -123,7 +123,7 @@ def _check_use(use: Use, spot: Spot, machine: Machine, report: Report) -> None:
         report.add_unknown("SB121", spot.path, "fact of the instance called", use.name, INSTANCE_FACTS)
 
 
-def _other_meaning(name: str, spot: Spot, machine: Machine) -> str:
+def _suggest_meaning(name: str, spot: Spot, machine: Machine) -> str:
     """Return a hint about what an unknown bare name could mean."""
     if spot.payload and name in spot.payload:
         return f"the payload's field is event.{name}"

@@ -80,7 +80,7 @@ def _check_shadows(state: State, report: Report) -> None:
     taken: dict[str, Transition] = {}
     for transition in state.transitions:
         for event in transition.events:
-            earlier = next((taken[prefix] for prefix in _covering(event) if prefix in taken), None)
+            earlier = next((taken[prefix] for prefix in _list_covering(event) if prefix in taken), None)
             if earlier is not None:
                 before = "its timer" if transition.cause == "after" else quote(earlier.events[0])
                 message = f"never reached: {earlier.id} before it takes {before} without a guard"
@@ -95,7 +95,7 @@ def _base(descriptor: str) -> str:
     return descriptor.removesuffix(".*") if descriptor != "*" else ""
 
 
-def _covering(descriptor: str) -> list[str]:
+def _list_covering(descriptor: str) -> list[str]:
     """List the bases that cover a descriptor: itself, each of its prefixes, and ``*``. No pattern matches a timer."""
     if _TIMER.fullmatch(descriptor):
         return [descriptor]
@@ -124,7 +124,7 @@ def _check_gaps(state: State, machine: Machine, report: Report) -> None:
     listening = (t for around in machine.lineage(state.name) for t in around.transitions)
     open_to_all = {_base(event) for t in listening if t.always_holds for event in t.events}
     for events, chain in chains.items():
-        covered = any(base in open_to_all for event in events for base in _covering(event))
+        covered = any(base in open_to_all for event in events for base in _list_covering(event))
         if len(chain) > 1 and not covered:
             message = f"{len(chain)} guarded transitions for {quote(events[0])} and none without a guard after them"
             report.add("SB204", chain[0].path[:-1], message, "without one, the event is refused when no guard holds")

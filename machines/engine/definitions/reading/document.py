@@ -93,7 +93,7 @@ def _read_states(place: Place, scope: Scope) -> tuple[State, list[State]]:
     """Read the machine as a state, where it behaves like one, and all states in document order."""
     root = read_root(place, scope)
     inside = place.part("states")
-    states = [] if _too_many(scope.tree, inside) else list(read_states(inside, scope))
+    states = [] if _refuse_too_many(scope.tree, inside) else list(read_states(inside, scope))
     behaves = scope.source.kind == "parallel" or any(place.value.get(key) for key in MACHINE_KEYS if key != "type")
     has_root = behaves or scope.numbers.top_is_target
     top = root.name if has_root else None
@@ -146,7 +146,7 @@ def _check_keys(place: Place) -> None:
     read_schedules(place.part("schedules"))
 
 
-def _too_many(tree: Tree, place: Place) -> bool:
+def _refuse_too_many(tree: Tree, place: Place) -> bool:
     if len(tree.branches) > limits.MAX_STATES:
         place.error("SB111", f"{len(tree.branches)} states; at most {limits.MAX_STATES} are allowed")
         return True

@@ -33,7 +33,7 @@ def read_initial(place: Place, scope: Scope) -> Start | None:
     for one in branches:
         if not one.is_inside(branch):
             message = f"the state {quote(one.name)} is not inside {quote(branch.name)}"
-            found.error("SB123", message, _inside(branch))
+            found.error("SB123", message, _hint_at_children(branch))
     return Start(tuple(one.name for one in branches), actions, found.path)
 
 
@@ -53,7 +53,7 @@ def read_history_default(place: Place, scope: Scope) -> Start:
     for one in branches:
         if one is branch or not one.is_inside(parent):
             message = f"the history state {quote(branch.name)} cannot lead to {quote(one.name)}"
-            found.error("SB123", message, _inside(parent))
+            found.error("SB123", message, _hint_at_children(parent))
     return Start(tuple(one.name for one in branches), actions, found.path)
 
 
@@ -96,7 +96,7 @@ def _first(branch: Branch) -> str:
     return f'write "initial": {quote(first)}' if first else ""
 
 
-def _inside(branch: Branch) -> str:
+def _hint_at_children(branch: Branch) -> str:
     names = ", ".join(quote(child.name) for child in list(branch.children.values())[:5] if child.kind != "history")
     return f"there are: {names}" if names else "it holds no other states"
 

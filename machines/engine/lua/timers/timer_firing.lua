@@ -18,7 +18,7 @@ local function send_delayed(ctx, timer)
     return taken, why, values.kind_of(payload) == 'object' and payloads.encode_for_history(payload) or payloads.NOT_KEPT
 end
 
--- Takes the step of a timer. Without a step or message the timer is over all the same.
+-- Takes the step of a timer. Without a step or message the timer is over anyway.
 local function take_step(ctx, timer)
     local taken, why, history_payload
     ctx.timers_changed = nil -- the end of this timer alone makes no step

@@ -132,7 +132,7 @@ class RolloutMethods(EngineBase):
         settings = {"guarded": True, "figures": {"new": new.as_dict(), "base": base.as_dict()}}
         try:
             self._change_policy(machine, "stop", "", "", settings, expect=held.turn, actor=actor, reason=reason)
-        except VersionRefused:  # somebody changed it meanwhile: the next look compares anew
+        except VersionRefused:  # it was changed meanwhile: the next look compares anew
             return None
         return self.rollout(machine)
 

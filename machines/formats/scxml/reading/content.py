@@ -106,7 +106,7 @@ def _foreach(chart: Chart, element: Element) -> list[Action]:
             chart.refuse(element, f'<foreach> needs "{attribute}"')
             return []
     over = chart.code(element, "array")
-    wrong = _wrong_loop(element, over)
+    wrong = _refuse_loop(element, over)
     if wrong is not None:
         chart.warn(element, f"this fails whenever it runs: {wrong}")
         return [changes.failing(wrong)]
@@ -119,7 +119,7 @@ def _foreach(chart: Chart, element: Element) -> list[Action]:
     return [{"foreach": loop | {"do": read(chart, element.children)}}]
 
 
-def _wrong_loop(element: Element, over: Code) -> str | None:
+def _refuse_loop(element: Element, over: Code) -> str | None:
     if over.kinds and not over.kinds & ARRAY:
         return f"{' '.join((element.get('array') or '').split())[:60]} is no array"
     for attribute in ("item", "index"):

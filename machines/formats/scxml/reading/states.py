@@ -262,7 +262,7 @@ def by_event(chart: Chart, state: Element, transitions: list[Read]) -> dict[str,
         for event in transition.events:
             places.setdefault(event, []).append(place)
     order = {event: index for index, event in enumerate(places)}
-    if not all(_in_order(places, event, order) for event in places):
+    if not all(_is_in_order(places, event, order) for event in places):
         places = _merge(places)
         if sum(map(len, places.values())) > MAX_ORDERED:
             message = f"more than {MAX_ORDERED} transitions to keep in order, for descriptors that match one event"
@@ -271,23 +271,24 @@ def by_event(chart: Chart, state: Element, transitions: list[Read]) -> dict[str,
     return {event: single([transitions[place].body for place in found]) for event, found in places.items()}
 
 
-def _covering(places: dict[str, list[int]], event: str) -> list[str]:
+def _list_covering(places: dict[str, list[int]], event: str) -> list[str]:
     """Return the descriptors that match an event of that name: itself, its prefixes, and *."""
     words = event.split(".")
     wider = {"*", *(".".join(words[:end]) for end in range(1, len(words) + 1))}
     return [name for name in wider if name in places]
 
 
-def _in_order(places: dict[str, list[int]], event: str, order: dict[str, int]) -> bool:
+def _is_in_order(places: dict[str, list[int]], event: str, order: dict[str, int]) -> bool:
     """Return whether an event's transitions are tried in document order when the descriptors are tried in theirs."""
-    asked = [place for name in sorted(_covering(places, event), key=order.__getitem__) for place in places[name]]
+    asked = [place for name in sorted(_list_covering(places, event), key=order.__getitem__) for place in places[name]]
     return list(dict.fromkeys(asked)) == sorted(set(asked))
 
 
 def _merge(places: dict[str, list[int]]) -> dict[str, list[int]]:
     narrow_first = sorted(places, key=lambda event: (event == "*", -event.count(".")))
     return {
-        event: sorted({place for name in _covering(places, event) for place in places[name]}) for event in narrow_first
+        event: sorted({place for name in _list_covering(places, event) for place in places[name]})
+        for event in narrow_first
     }
 
 
@@ -298,7 +299,9 @@ def declare(chart: Chart, *, open_: bool) -> None:
     """
     top = set(at_the_top(chart))
     values = {
-        element.get("id"): _plain(chart, element) for element in chart.survey.data if _is_early(chart, element, top)
+        element.get("id"): _read_constant(chart, element)
+        for element in chart.survey.data
+        if _is_early(chart, element, top)
     }
     for name, element in chart.survey.variables.items():
         if chart.fields.declare(name, values.get(name, UNSET), element.get("name", OURS) or ""):
@@ -328,7 +331,7 @@ def _is_early(chart: Chart, element: Element, top: set[str]) -> bool:
     return element.get("id") in chart.survey.variables and (not chart.late or element.get("id") in top)
 
 
-def _plain(chart: Chart, element: Element) -> Any:
+def _read_constant(chart: Chart, element: Element) -> Any:
     """Return a first value that is a constant; UNSET if it must be calculated, or if there is none."""
     if element.get("src") is not None:
         return UNSET
@@ -348,7 +351,7 @@ def first_values(chart: Chart) -> list[Action]:
     top = set(at_the_top(chart))
     blocks = []
     for element in chart.survey.data:
-        if _is_early(chart, element, top) and _plain(chart, element) is UNSET:
+        if _is_early(chart, element, top) and _read_constant(chart, element) is UNSET:
             action = _set(chart, element)
             if action is not None and element.get("id") in top:  # a value that was given at the start stays
                 field = chart.fields.names[element.get("id") or ""]

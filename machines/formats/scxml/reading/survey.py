@@ -55,7 +55,7 @@ class Survey:
 def survey(root: Element, machine: str, report: Report, texts: dict[Element, str]) -> Survey:
     """Survey a document. ``machine``: its full name; ``texts``: the contents of scripts in files of their own."""
     found = Survey(root, files=list(dict.fromkeys(_FILE.findall(root.source.text))))
-    elements = list(_own(root))
+    elements = list(_walk_own(root))
     _name_states(found, elements, report)
     _name_body(found, machine, report)
     for element in elements:
@@ -70,12 +70,12 @@ def survey(root: Element, machine: str, report: Report, texts: dict[Element, str
     return found
 
 
-def _own(element: Element) -> Iterator[Element]:
+def _walk_own(element: Element) -> Iterator[Element]:
     """Yield every element except those of nested documents."""
     for child in element.children:
         if not child.is_scxml("scxml"):
             yield child
-            yield from _own(child)
+            yield from _walk_own(child)
 
 
 def _name_states(found: Survey, elements: list[Element], report: Report) -> None:

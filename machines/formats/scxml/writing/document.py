@@ -41,7 +41,7 @@ def _machine(writing: Writing, short: str = "") -> Tag:
     }
     if not machine.raises_errors:
         attributes["sb:errors"] = "refuse"
-        writing.once("SB224", (), "an action that fails refuses the step; SCXML raises error.execution and goes on")
+        writing.add_once("SB224", (), "an action that fails refuses the step; SCXML raises error.execution and goes on")
     kept = {key: document[key] for key in MACHINE_KEYS if key in document}
     for key in kept:
         writing.ours((key,), f'"{key}" of a machine')
@@ -54,7 +54,7 @@ def _machine(writing: Writing, short: str = "") -> Tag:
     if machine.root is None and (initial := write_initial(writing, root, machine.start)):
         root.children += initial
         message = "SCXML has no actions before the first state: <initial> stands where only Signalbox reads it"
-        writing.once("SB224", ("initial",), message)
+        writing.add_once("SB224", ("initial",), message)
     root.children += [write_state(writing, state) for state in tops]
     for name in list_embedded(document):
         full = f"{machine.id}.{name}"
@@ -100,7 +100,7 @@ def write_state(writing: Writing, state: State) -> Tag:
     if state.root:
         tag.attributes["sb:root"] = "true"
         message = "SCXML has no machine that does things itself: in the text, a state around all others does"
-        writing.once("SB224", state.path, message)
+        writing.add_once("SB224", state.path, message)
     else:
         tag.children += more(_for_people(writing, state.path))
     if state.start and state.kind == "compound":
@@ -172,7 +172,7 @@ def _invoke(writing: Writing, invoke: Invoke) -> Tag:
     else:
         attributes["src"] = MACHINE + invoke.machine
         message = "the machine is published on its own: only Signalbox knows what src names"
-        writing.once("SB222", invoke.path, message)
+        writing.add_once("SB222", invoke.path, message)
     if invoke.finalize:
         inside.insert(0, Tag("finalize", children=write_actions(writing, invoke.finalize)))
     return Tag("invoke", attributes, inside)
@@ -240,7 +240,7 @@ def _target(writing: Writing, state: State, transition: Transition) -> dict[str,
     if not histories and state.kind == "compound" and state.name not in targets:
         return found | {"type": "internal"}
     message = "SCXML always leaves a state that a transition leads to"
-    writing.once("SB224", transition.path, f"{message}; sb:reenter says otherwise, which only Signalbox reads")
+    writing.add_once("SB224", transition.path, f"{message}; sb:reenter says otherwise, which only Signalbox reads")
     return found | {"sb:reenter": "false"}
 
 
@@ -249,7 +249,7 @@ def timers(writing: Writing, state: State) -> Iterator[tuple[Tag, Tag]]:
     for transition in state.transitions:
         if transition.delay is not None:
             message = "SCXML has no timers of states: in the text, an event that anyone may send stands for each"
-            writing.once("SB224", transition.path, message)
+            writing.add_once("SB224", transition.path, message)
             name = writing.events[transition.events[0]]
             attributes: dict[str, str | None] = {"event": name, "id": name}
             attributes |= delay(writing, transition.delay, transition.path) | {"sb:after": "true"}
@@ -352,7 +352,7 @@ def delay(writing: Writing, value: Value | None, path: Path) -> dict[str, str | 
         return {"delay": f"{value.tree[1]}ms"}
     if Translator(writing, path).types(value.tree) != frozenset({"string"}):
         message = "a calculated delay is a number of ms here; SCXML wants a text with a unit"
-        writing.once("SB224", value.parts[0][0] if value.parts else path, message)
+        writing.add_once("SB224", value.parts[0][0] if value.parts else path, message)
     return {"delayexpr": script(writing, value, path)}
 
 

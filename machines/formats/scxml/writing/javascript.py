@@ -57,7 +57,7 @@ class Translator:
 
     def ours(self, name: str, *arguments: Node) -> Code:
         """Write a call of a function that only Signalbox has."""
-        self.writing.once(
+        self.writing.add_once(
             "SB222", self.path, f"ECMAScript has no {name}() of ours: Signalbox.{name}() is read by Signalbox only"
         )
         return Code(f"Signalbox.{name}({', '.join(self.text(argument) for argument in arguments)})")

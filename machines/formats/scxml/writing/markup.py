@@ -103,7 +103,7 @@ class Writing:
             found = found[part]
         return found
 
-    def once(self, code: str, path: Path, message: str, hint: str = "") -> None:
+    def add_once(self, code: str, path: Path, message: str, hint: str = "") -> None:
         """Add a finding at its first place, and not again."""
         if message not in self._reported:
             self._reported.add(message)
@@ -111,7 +111,9 @@ class Writing:
 
     def ours(self, path: Path, what: str) -> None:
         """Report that something is written in our own namespace."""
-        self.once("SB222", path, f"SCXML has no {what}: it stands in our own namespace, where only Signalbox reads it")
+        self.add_once(
+            "SB222", path, f"SCXML has no {what}: it stands in our own namespace, where only Signalbox reads it"
+        )
 
 
 def more(found: dict[str, Any]) -> list[Tag]:

@@ -120,7 +120,9 @@ def _assign(arguments: _Arguments, scope: Scope) -> list[Action]:
     for name, value in place.items():
         if place is not arguments.place or name != "type":
             values[scope.reading.field(name, value)] = read_value(value, scope)
-    return array_methods.finish_loops(found, {"set": _in_order(values, arguments.place, scope)}) if values else []
+    return (
+        array_methods.finish_loops(found, {"set": _sort_assignments(values, arguments.place, scope)}) if values else []
+    )
 
 
 def _read_computed(place: Place, scope: Scope) -> list[Action]:
@@ -129,13 +131,13 @@ def _read_computed(place: Place, scope: Scope) -> list[Action]:
     found = expressions.fields_of(code, scope, place)
     if isinstance(found, dict):
         values = {scope.reading.field(name, place): value for name, value in found.items()}
-        return [{"set": _in_order(values, place, scope)}]
+        return [{"set": _sort_assignments(values, place, scope)}]
     message = f"the assignment {quote(code)} cannot be translated: {found.why}"
     place.report.add("SB140", place.path, message, found.hint or 'write {"set": {"field": "expression"}}')
     return []
 
 
-def _in_order(values: dict[str, Any], place: Place, scope: Scope) -> dict[str, Any]:
+def _sort_assignments(values: dict[str, Any], place: Place, scope: Scope) -> dict[str, Any]:
     """Sort assignments so that a field is read before it is set.
 
     XState computes all values before it sets any field; here they are set one after the other.

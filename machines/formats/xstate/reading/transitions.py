@@ -69,17 +69,17 @@ def _check(found: list[tuple[str, Place]], scope: Scope) -> None:
         if not event or event.endswith("*") or event.startswith((DONE_INVOKE, ERROR_INVOKE)):
             continue
         longer = scope.reading.longer.get(event, ())
-        left = next((name for name in longer if name not in here or not _always_taken(here[name])), None)
+        left = next((name for name in longer if name not in here or not _is_always_taken(here[name])), None)
         if left is not None:
             message = f"here the event {quote(event)} also takes {quote(left)}, as in SCXML"
             hint = f"where that matters, add the guard trigger.name == {event!r}"
             scope.reading.report.add("SB224", place.path, message, hint)
-        if any(one in here for one in covering(event) if one.endswith("*")) and not _always_taken(place):
+        if any(one in here for one in covering(event) if one.endswith("*")) and not _is_always_taken(place):
             message = f"when no guard of {quote(event)} holds, the pattern beside it is tried; XState does not"
             scope.reading.report.add("SB224", place.path, message, "add a transition without a guard at the end")
 
 
-def _always_taken(place: Place) -> bool:
+def _is_always_taken(place: Place) -> bool:
     last = place.value[-1] if isinstance(place.value, list) and place.value else place.value
     return not (isinstance(last, dict) and any(last.get(key) is not None for key in ("guard", "cond", "in")))
 

@@ -25,18 +25,18 @@ if (!("archived" in document.body.dataset)) {
   connection.subscribe(`instance:${machine}/${instance}`, (value) => {
     latest = value;
     if (value.gone) return say("The instance was deleted or archived while this page was open.");
-    if (String(value.revision) !== shown()) again();
+    if (String(value.revision) !== readShownRevision()) again();
   });
 }
 
-function shown() {
+function readShownRevision() {
   return document.querySelector("[data-shown-revision]").dataset.shownRevision;
 }
 
 // Reloads the page's regions, but keeps the actions while one of their forms is being filled in, and says so. The engine
 // refuses a form with an old revision.
 async function renew() {
-  if (latest.gone || String(latest.revision) === shown()) return;
+  if (latest.gone || String(latest.revision) === readShownRevision()) return;
   if (typing()) {
     await refresh(besidesActions(), address());
     arrive();
@@ -74,10 +74,10 @@ function besidesActions() {
 
 function typing() {
   const forms = document.querySelectorAll('[data-region="actions"] form');
-  return [...forms].some((form) => form.contains(document.activeElement) || [...form.elements].some(touched));
+  return [...forms].some((form) => form.contains(document.activeElement) || [...form.elements].some(isTouched));
 }
 
-function touched(element) {
+function isTouched(element) {
   if (element.type === "hidden" || element.tagName === "BUTTON") return false;
   if (element.tagName === "SELECT") return [...element.options].some((option) => option.selected !== option.defaultSelected && option.index > 0);
   if (element.type === "checkbox") return element.checked !== element.defaultChecked;

@@ -31,7 +31,7 @@ export function startReplay(regions, arrived) {
 
   function go(step) {
     const known = readTrail();
-    const place = known.indexOf(nearest(known, chosen() ?? Infinity)) + step;
+    const place = known.indexOf(nearest(known, readChosen() ?? Infinity)) + step;
     const moment = known[Math.max(0, place)];
     show(moment && place < known.length ? moment.revision : null);
   }
@@ -39,10 +39,10 @@ export function startReplay(regions, arrived) {
   function play() {
     const known = readTrail();
     if (playing) return stop();
-    if (chosen() === null || chosen() === known.at(-1)?.revision) show(known[0]?.revision ?? null);
+    if (readChosen() === null || readChosen() === known.at(-1)?.revision) show(known[0]?.revision ?? null);
     player.textContent = "Pause";
     player.setAttribute("aria-pressed", "true");
-    playing = setInterval(() => (chosen() === null ? stop() : go(1)), BEAT);
+    playing = setInterval(() => (readChosen() === null ? stop() : go(1)), BEAT);
   }
 
   player.addEventListener("click", play);
@@ -82,11 +82,11 @@ export function settle() {
   if (known.length === 0) return;
   slider.min = known[0].revision;
   slider.max = known.at(-1).revision;
-  say(chosen() === null ? null : nearest(known, chosen()), known);
+  say(readChosen() === null ? null : nearest(known, readChosen()), known);
 }
 
 /** Returns the revision that is shown; null for the present one. */
-export function chosen() {
+export function readChosen() {
   const at = new URLSearchParams(location.search).get("at");
   return at ? Number(at) : null;
 }

@@ -14,10 +14,10 @@ const POLL_AFTER = 2; // failed attempts in a row before the page polls; it stil
 
 // One handler for each kind of frame from the server.
 const handlers = {
-  snapshot: (live, frame) => live.rest.resting || live.arrived(frame),
+  snapshot: (live, frame) => live.rest.resting || live.takeFrame(frame),
   delta: (live, frame) => live.rest.resting || (live.store.delta(frame) && live.send("resync", frame.topic)),
-  status: (live, frame) => live.heard(frame),
-  error: (live, frame) => live.refused(frame.topic, frame),
+  status: (live, frame) => live.takeStatus(frame),
+  error: (live, frame) => live.refuse(frame.topic, frame),
 };
 const LOST = new Set(["SB602", "SB603", "SB604"]); // errors that end the subscription of a topic
 
@@ -70,7 +70,7 @@ export class Live {
     this.connection.send({ type, topic });
   }
 
-  heard(frame) {
+  takeStatus(frame) {
     this.connection.proven();
     this.#up = frame.state === "live";
     this.poller.stop();
@@ -78,13 +78,13 @@ export class Live {
     else if (!this.rest.resting && !this.store.behind) this.status.confirmed("live", frame.every);
   }
 
-  arrived(frame) {
+  takeFrame(frame) {
     const behind = this.store.behind;
     this.store.snapshot(frame);
     if (behind && this.#up && !this.store.behind) this.status.confirmed("live");
   }
 
-  refused(topic, error) {
+  refuse(topic, error) {
     if (topic && LOST.has(error.code)) this.store.drop(topic);
   }
 

@@ -11,7 +11,7 @@ export class Poller {
   #running = false;
   #round = 0; // responses of an earlier round are ignored
 
-  /** `host`: topics(), polled(f), refused(topic, error), close(reason), outcome("polling" | "stale" | "offline", ms). */
+  /** `host`: topics(), polled(f), refuse(topic, error), close(reason), outcome("polling" | "stale" | "offline", ms). */
   constructor(host, { api = "/api/v1/live/", fetch } = {}) {
     this.host = host;
     this.api = api;
@@ -63,7 +63,7 @@ export class Poller {
     if (response.ok) this.host.polled(answer);
     else if (response.status === 401) this.host.close(SIGNED_OUT);
     else if (response.status >= 500) return "stale";
-    else this.host.refused(topic, answer);
+    else this.host.refuse(topic, answer);
     return "polling";
   }
 }

@@ -20,7 +20,7 @@ export async function refreshRows(signal) {
   tell(fresh.querySelector("[data-new]").textContent);
 }
 
-/** Replaces the list by its first page when somebody asks for what is new. */
+/** Replaces the list by its first page when the reader asks for what is new. */
 export function watchNew() {
   line().addEventListener("click", async (event) => {
     if (!event.target.closest("a")) return;

@@ -27,7 +27,7 @@ export class QueueFigures {
     this.#ahead = at - Date.now();
     for (const [route, value] of Object.entries(queues)) {
       if (!this.#counters.has(route)) this.#counters.set(route, new Counters());
-      this.#counters.get(route).add(at, { in: value.enqueued, out: ended(value) }, epoch);
+      this.#counters.get(route).add(at, { in: value.enqueued, out: countEnded(value) }, epoch);
     }
     this.#queues = queues;
     this.#draw();
@@ -57,12 +57,12 @@ export class QueueFigures {
   }
 }
 
-function ended({ completed, withdrawn, purged }) {
+function countEnded({ completed, withdrawn, purged }) {
   return completed + withdrawn + purged;
 }
 
 function putFigures(element, value) {
-  const totals = { ...value, ended: ended(value) };
+  const totals = { ...value, ended: countEnded(value) };
   for (const place of element.querySelectorAll("[data-total]")) {
     place.textContent = figure(totals[place.dataset.total] ?? 0);
   }

@@ -33,10 +33,10 @@ export function timeSince(ms) {
 
 // A hidden tab updates nothing.
 let ticking = null;
-function seen() {
+function tickWhileVisible() {
   clearInterval(ticking);
   ticking = document.hidden ? null : setInterval(tick, 1000);
   if (ticking) tick();
 }
-document.addEventListener("visibilitychange", seen);
-seen();
+document.addEventListener("visibilitychange", tickWhileVisible);
+tickWhileVisible();

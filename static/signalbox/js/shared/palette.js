@@ -30,14 +30,14 @@ let timer = null;
 /** Opens the palette, with the focus in its field. */
 export function openPalette() {
   if (!opener || dialog?.open) return;
-  dialog ??= document.body.appendChild(made());
+  dialog ??= document.body.appendChild(makeDialog());
   field.value = "";
   rows.replaceChildren();
   dialog.showModal();
   ask();
 }
 
-function made() {
+function makeDialog() {
   field = element("input", {
     type: "search", name: "q", maxLength: 200, autocomplete: "off", spellcheck: false, role: "combobox", placeholder: "Go to or search…",
     "aria-label": "Go to a machine, instance, job, queue, view or action", "aria-controls": "palette-rows", "aria-expanded": "true",

@@ -87,11 +87,11 @@ function search() {
 }
 
 function list() {
-  const dialog = document.querySelector("#keys") ?? document.body.appendChild(made());
+  const dialog = document.querySelector("#keys") ?? document.body.appendChild(makeDialog());
   dialog.showModal();
 }
 
-function made() {
+function makeDialog() {
   const rows = KEYS.filter(({ to }) => !to || document.querySelector(to)).flatMap(({ keys, says }) => [
     element("dt", {}, ...keys.split(" ").map((key) => element("kbd", {}, key))),
     element("dd", {}, says),

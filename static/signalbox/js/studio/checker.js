@@ -6,7 +6,7 @@ import { send } from "../shared/fetcher.js";
 const PAUSE = 15; // ms after a keystroke: those of one paste or one key come together
 const SLOW = 120; // ms of processor time of a check with a drawing: then findings come first, and the drawing when nobody types
 const IDLE = 400;
-const SHARE = 6; // of somebody who types on, a slow drawing takes one part in so many
+const SHARE = 6; // of an author who types on, a slow drawing takes one part in so many
 const RETRY = 3000;
 const BUSY = 1500; // ms until another try, where the server is still busy with an earlier check
 const SILENT = 4; // tries that nothing is said about

@@ -119,7 +119,7 @@ export class Picture {
     place.replaceChildren(fresh);
     this.mark(this.#marks);
     this.markOthers();
-    const busy = document.activeElement.closest(".draw, .cm-editor, input, textarea"); // somebody types there
+    const busy = document.activeElement.closest(".draw, .cm-editor, input, textarea"); // the author types there
     const wanted = busy ? null : [...place.querySelectorAll(".state")].find(({ dataset }) => dataset.state === this.#wanted);
     (wanted ?? (focused && (document.getElementById(focused) ?? frame)))?.focus?.({ preventScroll: true });
     if (wanted) this.#wanted = "";

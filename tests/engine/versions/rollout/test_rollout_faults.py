@@ -58,7 +58,7 @@ def check_settled(engine, version):
     """Any process finishes what the killed one began: all partitions then hold the same, and serve every id."""
     made = {engine.create("door", f"early-{n}").version for n in range(40)}
     assert made <= {1, version}, "each partition has one of both versions meanwhile"
-    RolloutGuard(engine).once()
+    RolloutGuard(engine).run_once()
     found = policies(engine)
     assert found == [found[0]] * PARTITIONS
     assert engine.unsettled_machines() == []

@@ -47,11 +47,11 @@ def test_more_refusals_than_the_base_stop_it(rolled, caplog):
     fire(rolled, 1, 1, "abandon")
     fire(rolled, 2, 25)
     guard = RolloutGuard(rolled)
-    assert guard.once() is False
+    assert guard.run_once() is False
     assert rolled.rollout("errand").under_way, "50 steps, and none refused"
     fire(rolled, 2, 20, "abandon")
     with caplog.at_level(logging.WARNING):
-        guard.once()
+        guard.run_once()
     stopped = rolled.rollout("errand")
     assert not stopped.under_way
     assert stopped.by_guard
@@ -113,7 +113,7 @@ def test_how_rates_are_compared(new, base, stops):
 def test_people_see_that_it_was_stopped(rolled, admin_client):
     fire(rolled, 2, 25)
     fire(rolled, 2, 20, "abandon")
-    RolloutGuard(rolled, maintenance.report_stopped).once()
+    RolloutGuard(rolled, maintenance.report_stopped).run_once()
     entry = AuditEntry.objects.get(action="rollout.stop")
     assert (entry.machine, entry.target, entry.outcome) == ("errand", "v2", entries.DONE)
     assert "20 refusals" in entry.reason
