@@ -310,6 +310,35 @@ def test_no_function_of_one_module_is_named_by_an_adverb_or_an_adjective():
     assert [place for place in found if place.partition(":")[0] not in OPERATORS] == []
 
 
+SCRIPT_FUNCTION = re.compile(
+    r"^ *(?:export )?(?:default )?(?:async )?function\*? (\w+)|^  (?:static )?(?:async )?\*?#?(\w+)\([^;]*\) \{$", re.M
+)
+LUA_FUNCTION = re.compile(r"^ *(?:local )?function (?:\w+[.:])?(\w+)", re.M)
+# A key by what it holds; functions of expressions by the name that they have in Python and ECMAScript.
+NAMED_OTHERWISE = {"keys.lua", "builtins.lua", "ecmascript.lua", "sequences.lua"}
+# What a part of the Studio, or the socket, is told: it gets shorter.
+LISTENERS = {"answered", "changed", "lost", "moved", "reached", "unreached"}
+
+
+def test_no_function_of_lua_or_of_a_script_is_named_by_a_participle():
+    found = []
+    for file in list_modules():
+        rule = {".lua": LUA_FUNCTION, ".js": SCRIPT_FUNCTION}.get(file.suffix)
+        if rule and file.name not in NAMED_OTHERWISE:
+            names = ["".join(groups) for groups in map(as_groups, rule.findall(file.read_text(encoding="utf-8")))]
+            names = [split_words(name).replace(" ", "_") for name in names]
+            found += [f"{file}: {name}" for name in names if is_script_participle(name) and name not in LISTENERS]
+    assert found == []
+
+
+def as_groups(found: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (found,) if isinstance(found, str) else found
+
+
+def is_script_participle(name: str) -> bool:
+    return is_participle(name) and name not in VAGUE
+
+
 def is_private(name: str) -> bool:
     return name.startswith("_") and not name.endswith("__")
 

@@ -55,5 +55,5 @@ def test_a_duty_asks_no_more_of_many_idle_machines_than_of_few(engine, count_com
             since, passes = touched(roots, since)[0], passes + 1
             while duty.run_once():
                 pass
-        asked[machines] = count_commands(duty.once)
+        asked[machines] = count_commands(duty.run_once)
     assert asked[MANY] <= asked[FEW] + 2, asked  # a repeated reading of the clock, or of the list of growing machines

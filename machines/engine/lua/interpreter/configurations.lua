@@ -107,7 +107,7 @@ local Plan = {}
 Plan.__index = Plan
 
 -- Finds the states that a history state recorded; nil when there are none.
-function Plan:recorded(state)
+function Plan:find_recorded(state)
     local name = '_h:' .. state.name
     local text = self.recent[name] or self.memory[name]
     if not text then return nil end
@@ -125,7 +125,7 @@ function Plan:effective(targets)
     for _, target in ipairs(targets) do
         local state = self.program.states[target]
         if state.kind == 'history' then
-            for _, one in ipairs(self:recorded(state) or self:effective(state.default.targets)) do insert(found, one) end
+            for _, one in ipairs(self:find_recorded(state) or self:effective(state.default.targets)) do insert(found, one) end
         else
             insert(found, target)
         end
@@ -189,7 +189,7 @@ end
 function Plan:add_descendants(index)
     local state = self.program.states[index]
     if state.kind == 'history' then
-        local recorded = self:recorded(state)
+        local recorded = self:find_recorded(state)
         if not recorded then self.after_entry[state.parent] = state.default.actions end
         self:add_each(recorded or state.default.targets, state.parent)
         return

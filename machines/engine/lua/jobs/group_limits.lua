@@ -110,7 +110,7 @@ local function compute_rest(root, queue)
 end
 
 -- Lets a group rest whose home had no room, for some ms or as usual, unless there was an offer meanwhile. Answers for how long.
-function group_limits.rest(root, queue, group, ms, now)
+function group_limits.let_rest(root, queue, group, ms, now)
     local score = read_mark(root, queue, group)
     if score < 0 and score > LOOKED or not group_limits.list_held(root, queue, group, 1)[1] then return 1 end
     ms = ms or compute_rest(root, queue)

@@ -56,7 +56,7 @@ function held_jobs.put_back(root, queue, job, row)
 end
 
 -- Holds the ready jobs of a group again, and lets it rest.
-local function rest(root, queue, group, ms, now)
+local function let_rest(root, queue, group, ms, now)
     local from, to = group_limits.list_ranges(group, 'r')
     for _, member in ipairs(call('ZRANGEBYLEX', keys.members(root, queue), from, to, 'LIMIT', 0, MOST)) do
         local _, _, job = group_limits.parse_member(member)
@@ -67,7 +67,7 @@ local function rest(root, queue, group, ms, now)
             held_jobs.put_back(root, queue, job, spec)
         end
     end
-    return group_limits.rest(root, queue, group, ms, now)
+    return group_limits.let_rest(root, queue, group, ms, now)
 end
 
 -- Tells whether a take would find a job.
@@ -90,9 +90,9 @@ function held_jobs.take_back(root, queue, job, token, group, ms, now)
     local waited = (tonumber(row.taken) or now) - (tonumber(row.due or row.created) or now)
     queue_counters.count_wait_times(root, queue, { [queue_counters.find_bucket(waited)] = -1 })
     ms = ms and math.min(ms, LONGEST)
-    if group == '' then return queue_limits.rest(root, queue, ms, now) end
+    if group == '' then return queue_limits.let_rest(root, queue, ms, now) end
     if score < group_limits.HELD then jobs.ring_bell(root, queue) end
-    return rest(root, queue, row.group, ms, now)
+    return let_rest(root, queue, row.group, ms, now)
 end
 
 -- Answers the ms until a group may have room, nil when none will by time alone.

@@ -121,7 +121,7 @@ function queue_limits.count_room(rules, count, now)
 end
 
 -- Lets a queue rest whose home had no room, for some ms or as usual, unless there was an offer meanwhile. Answers for how long.
-function queue_limits.rest(root, queue, ms, now)
+function queue_limits.let_rest(root, queue, ms, now)
     local key = keys.rules(root, queue)
     if tonumber(redis.call('HGET', key, 'rest') or 0) < 0 then return 1 end
     redis.call('HSET', key, 'rest', now + (ms or REST))

@@ -56,7 +56,7 @@ export class Live {
   freeze(frozen) {
     this.store.freeze(frozen);
     this.status.freeze(frozen);
-    if (!frozen && this.#up && !this.store.behind) this.status.confirmed("live");
+    if (!frozen && this.#up && !this.store.behind) this.status.confirm("live");
   }
 
   close(reason = "closed") {
@@ -75,13 +75,13 @@ export class Live {
     this.#up = frame.state === "live";
     this.poller.stop();
     if (!this.#up) this.status.set("stale", "Redis does not answer");
-    else if (!this.rest.resting && !this.store.behind) this.status.confirmed("live", frame.every);
+    else if (!this.rest.resting && !this.store.behind) this.status.confirm("live", frame.every);
   }
 
   takeFrame(frame) {
     const behind = this.store.behind;
     this.store.snapshot(frame);
-    if (behind && this.#up && !this.store.behind) this.status.confirmed("live");
+    if (behind && this.#up && !this.store.behind) this.status.confirm("live");
   }
 
   refuse(topic, error) {
@@ -126,7 +126,7 @@ export class Live {
   topics = () => this.store.topics;
   polled = (frame) => this.store.snapshot(frame);
   outcome = (outcome, every) => {
-    if (outcome === "polling") this.status.confirmed("polling", every);
+    if (outcome === "polling") this.status.confirm("polling", every);
     else this.status.set(outcome, outcome === "stale" ? "Redis does not answer" : "no connection");
   };
 }

@@ -28,7 +28,7 @@ export class Status {
   }
 
   /** Records that the page is up to date; the next message is due in `every` ms. */
-  confirmed(state, every = this.#every) {
+  confirm(state, every = this.#every) {
     this.#every = every;
     if (!this.frozen) this.#confirmedAt = this.#now();
     this.set(state);

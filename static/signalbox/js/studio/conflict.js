@@ -26,7 +26,7 @@ export class Conflict {
     this.open = true;
     this.#theirs = draft;
     const closed = draft.state !== "open";
-    const who = draft.editor || "Somebody";
+    const who = draft.editor || "Another author";
     this.#place.querySelector("[data-conflict-title]").textContent = closed ? error : `${who} changed this draft meanwhile`;
     this.#place.querySelector("[data-theirs]").value = draft.text;
     for (const name of ["mine", "theirs"]) this.#place.querySelector(`[data-conflict-${name}]`).hidden = closed;

@@ -36,7 +36,7 @@ export function watchPeople(form, drafts, where, mark) {
     mark(others);
     const lines = others.length ? [`${others.map(name).join(", ")} ${others.length > 1 ? "edit" : "edits"} this machine, too`] : [];
     if (draft && String(draft.id) === form.dataset.draft && draft.revision > Number(form.dataset.revision)) {
-      lines.push(`${draft.editor || "somebody"} saved a newer text of this draft${drafts.dirty ? "" : ": reload to see it"}`);
+      lines.push(`${draft.editor || "another author"} saved a newer text of this draft${drafts.dirty ? "" : ": reload to see it"}`);
     }
     if (current && form.dataset.current && String(current) !== form.dataset.current) lines.push(`version ${current} was published meanwhile`);
     const words = lines.join(" · ");

@@ -70,7 +70,7 @@ local function admit(root, queue, job, row, taking)
     if may then return true end
     held_jobs.put_back(root, queue, job, row)
     if home and not taking.brief then
-        group_limits.rest(root, queue, row.group, nil, taking.now)
+        group_limits.let_rest(root, queue, row.group, nil, taking.now)
     else
         taking.put_back = true
     end
