@@ -26,6 +26,7 @@ from machines.engine import (
     Wait,
 )
 from machines.instances import actions as instances
+from machines.instances import queries
 from machines.instances.queries import find_problems
 from machines.people.errors import Forbidden
 
@@ -157,7 +158,7 @@ def find_instances(request: HttpRequest, machine: str, terms: Query[request_term
     Find instances, those that have been longest in their state first. All terms have to hold; one index leads, the
     rest is compared, so that a page may come back short, or empty, with a `next` that goes on.
     """
-    page = instances.find(
+    page = queries.find(
         actor_of(request),
         machine,
         **request_terms.read_filter(actor_of(request), machine, terms),
@@ -201,7 +202,7 @@ def get_instance(request: HttpRequest, response: HttpResponse, machine: str, id:
     Return the instance. Its revision is also the ETag: give it back as If-Match with what changes it. An instance
     that Redis has let go comes from the archive, with `archived`.
     """
-    return set_etag(response, instances.get(actor_of(request), machine, id))
+    return set_etag(response, queries.get(actor_of(request), machine, id))
 
 
 @group.post(
@@ -257,7 +258,7 @@ def explain_event(request: HttpRequest, machine: str, id: str, body: Asking) -> 
 
     Run the same code as firing, without the commit.
     """
-    return instances.explain(actor_of(request), machine, id, body.event, body.payload)
+    return queries.explain(actor_of(request), machine, id, body.event, body.payload)
 
 
 @group.get(f"{INSTANCE}/history", right="view", answers=Page[StepOut])
@@ -267,7 +268,7 @@ def get_history(request: HttpRequest, machine: str, id: str, page: Query[LongPag
     List the steps, as far as they are kept.
     """
     before = request_terms.read_number("history", page.cursor)
-    steps = instances.history(actor_of(request), machine, id, limit=page.limit + 1, before=before)
+    steps = queries.history(actor_of(request), machine, id, limit=page.limit + 1, before=before)
     further = steps[page.limit - 1].revision if len(steps) > page.limit else None
     return {"items": steps[: page.limit], "next": request_terms.make_cursor("history", further)}
 

@@ -24,7 +24,7 @@ from dashboard.shared.version_view import NO_VIEW, VersionView, load_versions, l
 from machines.diagrams import EventWords
 from machines.engine import BadInput, Instance, LookupFailed, Step, limits
 from machines.engine.definitions import Outline
-from machines.instances import actions as instances
+from machines.instances import queries
 from machines.people.actor import Actor
 
 NAMES = (
@@ -54,8 +54,8 @@ def export_json(request: HttpRequest, machine: str, id: str) -> StreamingHttpRes
 def _read_rows(request: HttpRequest, machine: str, id: str) -> tuple[Export, Iterator[dict[str, Any]]]:
     """Read the steps at once, so that what cannot be read is a page that says so and not half a file."""
     actor = Actor.of(request)
-    instance = instances.get(actor, machine, id)
-    steps = instances.history(actor, machine, id, limit=limits.MAX_HISTORY)
+    instance = queries.get(actor, machine, id)
+    steps = queries.history(actor, machine, id, limit=limits.MAX_HISTORY)
     versions = trace_versions(instance, steps)
     words = HistoryWords(machine, instance.version, _load_outline(machine, instance.version), versions)
     export = Export(request, NAMES, len(steps), {"machine": machine, "instance": id})

@@ -28,7 +28,7 @@ from machines.engine import (
     expressions,
 )
 from machines.engine.records import NOT_REPLICATED
-from machines.instances import actions as instances
+from machines.instances import queries
 from machines.instances.forms import TypedForm
 from machines.people.actor import Actor
 from machines.people.errors import GuessedTooOften
@@ -141,7 +141,7 @@ def explain_failure(
 def _list_steps_since(actor: Actor, error: errors.Conflict) -> list[Step]:
     """List the steps since the form was shown."""
     try:
-        steps = instances.history(actor, error.machine, error.id, limit=MAX_CONFLICT_STEPS)
+        steps = queries.history(actor, error.machine, error.id, limit=MAX_CONFLICT_STEPS)
     except errors.LookupFailed:
         return []
     return [step for step in steps if step.revision > error.expected]

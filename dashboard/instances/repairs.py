@@ -27,6 +27,7 @@ from machines.catalog.errors import ApprovalNeeded
 from machines.catalog.queries import outline_of
 from machines.engine import Instance, Preview, Wait, errors
 from machines.instances import actions as instances
+from machines.instances import queries
 from machines.mapreduce import actions as runs
 from machines.mapreduce.store import RUN
 from machines.people.actor import Actor
@@ -85,7 +86,7 @@ def _make_view(name: str) -> View:
 
 def _repair(request: HttpRequest, machine: str, id: str, kind: RepairKind) -> HttpResponse:
     actor = Actor.of(request)
-    repair = _prepare(instances.get(actor, machine, id), kind, request)
+    repair = _prepare(queries.get(actor, machine, id), kind, request)
     if request.method != "POST":
         if repair.form.is_bound and repair.form.is_valid():
             _preview(actor, repair, request.POST)
@@ -158,7 +159,7 @@ def _apply(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
     except EXPLAINED as error:
         _explain(actor, repair, error, post)
         if isinstance(error, errors.Conflict):
-            repair.instance = instances.get(actor, before.machine, before.id)
+            repair.instance = queries.get(actor, before.machine, before.id)
     return None
 
 

@@ -32,6 +32,7 @@ from machines.catalog import rules
 from machines.catalog.errors import ApprovalNeeded
 from machines.engine import Inspection, Instance, Job, SignalboxError, Step, errors
 from machines.instances import actions as instances
+from machines.instances import queries
 from machines.mapreduce import actions as runs
 from machines.mapreduce.store import RUN
 from machines.people.actor import Actor
@@ -213,7 +214,7 @@ def fire(request: HttpRequest, machine: str, id: str) -> str | HttpResponse:
     try:
         if "check" in request.POST:
             explanation = instances.preview_event(actor, machine, id, event, payload.values())
-            result = presenters.show_preview(asked, view, instances.get(actor, machine, id), explanation)
+            result = presenters.show_preview(asked, view, queries.get(actor, machine, id), explanation)
         else:
             after = instances.fire(
                 actor, machine, id, event, payload.values(), expect=given["expect"], reason=given["reason"],
@@ -232,7 +233,7 @@ def _load_form_version(request: HttpRequest, machine: str, id: str) -> VersionVi
     if named := parse_number(request.POST.get("version", "")):
         with suppress(errors.LookupFailed):
             return version_view.load_versions({machine: named})[machine]
-    return version_view.load_version(machine, instances.get(Actor.of(request), machine, id).version)
+    return version_view.load_version(machine, queries.get(Actor.of(request), machine, id).version)
 
 
 def describe_step(event: str, after: Instance) -> str:

@@ -43,7 +43,7 @@ from machines.engine.definitions import CompiledDefinition
 from machines.engine.records import PartialList
 from machines.engine.simulation import SimulatedStep
 from machines.engine.verification.report import VerificationFinding
-from machines.instances import actions as instances
+from machines.instances import queries
 from machines.instances.queries import conceal_terms, explain_all
 from machines.instances.words import WordPage, find_words
 from machines.jobs import queries as job_queries
@@ -159,20 +159,20 @@ class RedactedEngine:
 
     def inspect(self, machine: str, id: str, **asked: Any) -> Inspection:
         """Redact part by part, by one redactor, which all further answers go through as well."""
-        found, self._redactors[machine] = instances.inspect(self._actor, machine, id, **asked)
+        found, self._redactors[machine] = queries.inspect(self._actor, machine, id, **asked)
         return found
 
     def explain_all(self, machine: str, id: str, events: Iterable[str]) -> dict[str, Explanation | SignalboxError]:
         return explain_all(self._actor, machine, id, events, redactor=self.redactor(machine))
 
     def get(self, machine: str, id: str) -> Instance:
-        return instances.get(self._actor, machine, id, redactor=self.redactor(machine))
+        return queries.get(self._actor, machine, id, redactor=self.redactor(machine))
 
     def history(self, machine: str, id: str, **asked: Any) -> list[Step]:
-        return instances.history(self._actor, machine, id, redactor=self.redactor(machine), **asked)
+        return queries.history(self._actor, machine, id, redactor=self.redactor(machine), **asked)
 
     def explain(self, machine: str, id: str, event: str, payload: Any = None) -> Explanation:
-        return instances.explain(self._actor, machine, id, event, payload, redactor=self.redactor(machine))
+        return queries.explain(self._actor, machine, id, event, payload, redactor=self.redactor(machine))
 
     def job(self, machine: str, id: str) -> Job:
         return job_queries.get(self._actor, machine, id, redactor=self.redactor(machine))
@@ -187,7 +187,7 @@ class RedactedEngine:
     # Lists of instances
 
     def find(self, machine: str, **asked: Any) -> Page:
-        return instances.find(self._actor, machine, redactor=strict_redactor(machine), **asked)
+        return queries.find(self._actor, machine, redactor=strict_redactor(machine), **asked)
 
     def find_ids(self, machine: str, prefix: str, limit: int) -> list[str]:
         """Return ids that begin with a prefix."""

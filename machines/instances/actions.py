@@ -19,7 +19,6 @@ from machines.people.mirrors import MethodRefused, is_mirror, row_methods
 from machines.people.redaction import redacting, redactor_of, show_to
 
 from . import guesses
-from .queries import counts, explain, find, get, history, inspect  # noqa: F401  others take them from here
 
 REPAIRS = PREVIEWS
 UNKEYED = ("suspend", "resume", "delete")  # done twice, they find nothing left to do

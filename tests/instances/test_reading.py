@@ -9,6 +9,7 @@ from dashboard.api.framework import request_terms
 from machines.audit.redaction import MASK, Concealed
 from machines.catalog import publishing
 from machines.instances import actions as instances
+from machines.instances import queries
 from machines.jobs import queries as job_queries
 from machines.jobs import queue_actions as queues
 from machines.jobs import worker_actions as workers
@@ -28,19 +29,19 @@ def secret(order):
 
 def test_what_is_sensitive_is_masked_in_whatever_is_read(secret, actor):
     vera, rita = actor("vera", "view"), actor("rita", "view", "reveal")
-    assert instances.get(vera, "order", "o-1").data["card"] == MASK
-    assert instances.get(rita, "order", "o-1").data["card"] == SECRET
-    read = (instances.history, instances.explain, instances.find)
+    assert queries.get(vera, "order", "o-1").data["card"] == MASK
+    assert queries.get(rita, "order", "o-1").data["card"] == SECRET
+    read = (queries.history, queries.explain, queries.find)
     told = [str(each(vera, "order", *rest)) for each, rest in zip(read, (("o-1",), ("o-1", "ship"), ()), strict=True)]
     assert SECRET not in "".join(told)
-    assert instances.counts(vera, "order")["Open"] == 1
-    assert [found.id for found in instances.find(vera, "order", actor="test")] == ["o-1"]
+    assert queries.counts(vera, "order")["Open"] == 1
+    assert [found.id for found in queries.find(vera, "order", actor="test")] == ["o-1"]
 
 
 @pytest.mark.parametrize("terms", [{"where": {"card": SECRET}}, {"error": "declined: 47"}])
 def test_what_is_masked_is_not_found_by(secret, actor, terms):
     with pytest.raises(Concealed):
-        instances.find(actor("vera", "view"), "order", **terms)
+        queries.find(actor("vera", "view"), "order", **terms)
 
 
 def test_data_that_is_masked_for_its_name_alone_is_not_found_by_either(engine, actor):
@@ -53,7 +54,7 @@ def test_data_that_is_masked_for_its_name_alone_is_not_found_by_either(engine, a
     engine.create("desk", "d-1")
     engine.fire("desk", "d-1", "ask", {"pin": "4711"})
     vera = actor("vera", "view")
-    assert instances.get(vera, "desk", "d-1").data["pin"] == MASK
+    assert queries.get(vera, "desk", "d-1").data["pin"] == MASK
     for terms in ({"by": "pin", "is": "47*"}, {"error": "declined: 47"}):
         with pytest.raises(Concealed):
             request_terms.read_filter(vera, "desk", request_terms.Filter(**terms))
@@ -76,18 +77,18 @@ def test_an_answer_names_no_kin_on_machines_out_of_scope(engine, actor, person):
     engine.create("boss", "b-1")
     assert not instances.fire(actor, "boss", "b-1", "go").children
     assert not instances.repair(actor, "suspend", "boss", "b-1", reason="a test").children
-    assert [found.children for found in instances.find(actor, "boss")] == [{}]
-    assert not instances.get(actor, "boss", "b-1").children
+    assert [found.children for found in queries.find(actor, "boss")] == [{}]
+    assert not queries.get(actor, "boss", "b-1").children
     assert engine.get("boss", "b-1").children
 
 
 def test_without_view_nothing_is_read(order, actor):
     nobody = actor("nobody", "fire")
     for read in (
-        lambda: instances.get(nobody, "order", "o-1"),
-        lambda: instances.get(nobody, "nothing", "o-1"),
-        lambda: instances.find(nobody, "order"),
-        lambda: instances.counts(nobody, "order"),
+        lambda: queries.get(nobody, "order", "o-1"),
+        lambda: queries.get(nobody, "nothing", "o-1"),
+        lambda: queries.find(nobody, "order"),
+        lambda: queries.counts(nobody, "order"),
         lambda: queues.stats(nobody, "order"),
         lambda: job_queries.get(nobody, "order", "0-1"),
         lambda: workers.list_workers(nobody),
@@ -99,7 +100,7 @@ def test_without_view_nothing_is_read(order, actor):
 def test_a_token_reaches_no_further_than_its_scope(order, person):
     user = person("ann", "all")
     reader = Actor(user, "api", tokens.Reach(frozenset({"view"}), Scope(True)))
-    assert instances.get(reader, "order", "o-1").state == "Open"
+    assert queries.get(reader, "order", "o-1").state == "Open"
     with pytest.raises(Forbidden):
         instances.fire(reader, "order", "o-1", "ship")
     elsewhere = Actor(user, "api", tokens.Reach(frozenset({"view", "fire"}), Scope(False, frozenset({"payment"}))))

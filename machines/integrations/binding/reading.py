@@ -24,7 +24,7 @@ from machines.engine import (
 )
 from machines.engine.definitions import EventOutline
 from machines.engine.definitions.outline import is_match
-from machines.instances import actions as instances
+from machines.instances import queries
 from machines.instances.guesses import withhold
 from machines.people import permissions, transition_groups
 from machines.people.actor import Actor
@@ -48,13 +48,13 @@ def get(field: MachineField, id: str) -> Instance:
 
 def explain(field: MachineField, id: str, event: str, payload: Mapping[str, Any] | None, user: Any) -> Explanation:
     if user is not None:
-        return instances.explain(Actor(user, DOOR), field.machine, id, event, payload)
+        return queries.explain(Actor(user, DOOR), field.machine, id, event, payload)
     return get_engine().explain(field.machine, id, event, payload)
 
 
 def history(field: MachineField, id: str, limit: int, before: int | None, user: Any) -> list[Step]:
     if user is not None:
-        return instances.history(Actor(user, DOOR), field.machine, id, limit=limit, before=before)
+        return queries.history(Actor(user, DOOR), field.machine, id, limit=limit, before=before)
     return get_engine().history(field.machine, id, limit=limit, before=before)
 
 

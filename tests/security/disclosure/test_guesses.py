@@ -15,6 +15,7 @@ from django.urls import reverse
 from machines.catalog import publishing
 from machines.engine import Engine, Refused
 from machines.instances import actions as instances
+from machines.instances import queries
 from machines.instances.bulks import Order
 from machines.instances.bulks import actions as bulks
 from machines.instances.queries import explain_all, inspect
@@ -93,8 +94,8 @@ def fire(user: Any, guess: int) -> None:
 
 
 DOORS = {
-    "explain": lambda user, g: instances.explain(Actor(user, "page"), "safe", "s-1", "open", {"g": g}),
-    "a computed value": lambda user, g: instances.explain(Actor(user, "page"), "safe", "s-1", "turn", {"g": g}),
+    "explain": lambda user, g: queries.explain(Actor(user, "page"), "safe", "s-1", "open", {"g": g}),
+    "a computed value": lambda user, g: queries.explain(Actor(user, "page"), "safe", "s-1", "turn", {"g": g}),
     "look": lambda user, g: instances.preview_event(Actor(user, "page"), "safe", "s-1", "open", {"g": g}),
     "fire": fire,
     "model field": lambda user, g: reading.explain(Field(), "s-1", "open", {"g": g}, user),
@@ -124,7 +125,7 @@ def test_the_eleventh_is_refused_and_the_audit_has_each(safe, guesser, door):
 def test_all_doors_have_one_budget(safe, guesser):
     actor = Actor(guesser, "page")
     for guess in range(5):
-        instances.explain(actor, "safe", "s-1", "open", {"g": guess})
+        queries.explain(actor, "safe", "s-1", "open", {"g": guess})
         fire(guesser, guess)
     assert browse(guesser, **{"payload-g": "5"}) == 429
     assert browse(guesser, check="1") == 429
@@ -135,15 +136,15 @@ def test_all_doors_have_one_budget(safe, guesser):
 
 def test_the_budget_is_of_a_person_and_an_instance(safe, guesser):
     for guess in range(10):
-        instances.explain(Actor(guesser, "page"), "safe", "s-1", "open", {"g": guess})
-    instances.explain(Actor(guesser, "page"), "safe", "s-2", "open", {"g": 1})
-    instances.explain(Actor(make_user("ann", "view"), "page"), "safe", "s-1", "open", {"g": 1})
+        queries.explain(Actor(guesser, "page"), "safe", "s-1", "open", {"g": guess})
+    queries.explain(Actor(guesser, "page"), "safe", "s-2", "open", {"g": 1})
+    queries.explain(Actor(make_user("ann", "view"), "page"), "safe", "s-1", "open", {"g": 1})
 
 
 def test_who_may_reveal_programs_and_events_that_read_nothing_hidden_have_no_limit(safe, guesser):
     for actor in (Actor(make_user("rita", "view", "fire", "reveal"), "page"), Actor.console()):
         for guess in range(12):
-            instances.explain(actor, "safe", "s-1", "open", {"g": guess})
+            queries.explain(actor, "safe", "s-1", "open", {"g": guess})
     for _ in range(12):
         instances.fire(Actor(guesser, "page"), "safe", "s-1", "knock")
     assert not AuditEntry.objects.filter(action="explain").exists()
@@ -152,11 +153,11 @@ def test_who_may_reveal_programs_and_events_that_read_nothing_hidden_have_no_lim
 def test_a_setting_says_how_many(safe, guesser, settings):
     configure(settings, GUESS_RATE="2/m")
     for guess in range(2):
-        instances.explain(Actor(guesser, "page"), "safe", "s-1", "open", {"g": guess})
+        queries.explain(Actor(guesser, "page"), "safe", "s-1", "open", {"g": guess})
     with pytest.raises(GuessedTooOften, match="2/m for each person and instance"):
-        instances.explain(Actor(guesser, "page"), "safe", "s-1", "open", {"g": 3})
+        queries.explain(Actor(guesser, "page"), "safe", "s-1", "open", {"g": 3})
     configure(settings, GUESS_RATE="off")
-    instances.explain(Actor(guesser, "page"), "safe", "s-1", "open", {"g": 3})
+    queries.explain(Actor(guesser, "page"), "safe", "s-1", "open", {"g": 3})
 
 
 def test_bulks_and_schedules_are_no_way_around(safe, guesser):
@@ -211,9 +212,9 @@ def test_what_a_step_takes_further_by_itself_counts_as_well(engine, db, guesser,
     engine.create("safe", "s-1")
     actor = Actor(guesser, "page")
     for _ in range(10):
-        instances.explain(actor, "safe", "s-1", "knock")
+        queries.explain(actor, "safe", "s-1", "knock")
     with pytest.raises(GuessedTooOften):
-        instances.explain(actor, "safe", "s-1", "knock")
+        queries.explain(actor, "safe", "s-1", "knock")
     with pytest.raises(GuessedTooOften):
         instances.preview(actor, "edit", "safe", "s-1", changes={"knocks": 5})
     with pytest.raises(GuessedTooOften):

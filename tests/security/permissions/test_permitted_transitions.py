@@ -17,6 +17,7 @@ from django.urls import reverse
 from machines.catalog import publishing
 from machines.engine import Engine, NotAllowed
 from machines.instances import actions as instances
+from machines.instances import queries
 from machines.instances.bulks import Order
 from machines.instances.bulks import actions as bulks
 from machines.models import AuditEntry
@@ -131,7 +132,7 @@ def test_no_rule_takes_a_call_of_its_own(engine, actor, between):
     published(BY_TIME, engine)
     between.clock["sb_fire"] = EVEN
     ann = actor("ann", "view", "fire")
-    instances.get(ann, "order", "o-1")  # the first call of a process asks for more
+    queries.get(ann, "order", "o-1")  # the first call of a process asks for more
     between.sent.clear()
     instances.fire(ann, "order", "o-1", "refund")
     assert between.sent == {"sb_fire": 1}
