@@ -124,7 +124,7 @@ class Taken(list[Job]):
     """The jobs of one ``take``. ``hint`` says why they are fewer than asked for: "" (there are no more), "paused",
     "busy" (the concurrency limit is reached) or "rate"; then ``wait`` is the ms until the rate allows one more.
     ``emptied``: the partitions that had fewer than were asked of them. ``unanswered``: a partition gave no answer, and
-    may have leased jobs all the same."""
+    may have leased jobs anyway."""
 
     def __init__(self, jobs: Iterable[Job] = ()) -> None:
         super().__init__(jobs)
