@@ -1,4 +1,4 @@
--- needs: arguments, commit, keys, migration, migration_writes, pulse, replies, time_limit, timers, way_back
+-- needs: arguments, commit, keys, migration, migration_writes, pulse, replies, time_limit, timers, version_counters, way_back
 -- sb_migrate: moves instances to another version of their machine by a plan, each whole or not at all. What a plan does with
 -- an instance is decided by what the instance is now. One that has the version already stays as it is, so that a call may
 -- be repeated.
@@ -76,7 +76,7 @@ return function(KEYS, ARGV)
     local plan, why, is_stale = migration.compile(root, ARGV[1])
     if not plan then return { is_stale and replies.STALE or replies.BAD_ARGUMENT, why } end
     call.is_again, mode = string.find(mode, 'again', 1, true) ~= nil, string.match(mode, '^%a+')
-    local reply, is_over, done = { replies.OK, 0 }, time_limit.start(), 0
+    local reply, is_over, done, moved = { replies.OK, 0 }, time_limit.start(), 0, {}
     redis.call('HLEN', keys.versions(root)) -- throws before any write when the key has another type
     migration_writes.record_plan(plan)
     for i = 6, #ARGV do
@@ -86,12 +86,14 @@ return function(KEYS, ARGV)
             break
         end
         done = done + 1
+        if result.outcome == 'moves' then moved[result.version] = (moved[result.version] or 0) + 1 end
         local at = #reply
         reply[at + 1], reply[at + 2], reply[at + 3] = result.outcome, result.version or '', result.states or ''
         reply[at + 4], reply[at + 5] = result.code or '', result.reason or ''
         if is_over() then break end
     end
     reply[2] = done
+    for version, count in pairs(moved) do version_counters.move(root, version, plan.target.version, count) end
     pulse.ring(root, call.clock)
     return reply
 end

@@ -1,5 +1,5 @@
 -- needs: chart_writes, commit, data_indexes, dead_jobs, due_times, job_requests, jobs, json, keys, migration_marks, step_log
--- needs: ready_order, timers, undo_records, values, version_counters, work_budget
+-- needs: ready_order, timers, undo_records, values, work_budget
 -- Commits the move of an instance to another version: indexes, history, jobs, timers and messages, then its hash. When a
 -- write fails, because of a key of another type for example, the earlier ones are undone.
 local migration_writes = {}
@@ -82,21 +82,27 @@ local function quote_state(after)
     return chart_writes.quote_configuration(after.config)
 end
 
+-- Describes the move as the payload of its step. It is the same for all instances of a version that the plan moves.
+local function describe_move(result)
+    local source = result.source or {}
+    source.payload = source.payload or string.format('{"from":%s,"to":%s,"plan":%s%s}', string.match(result.stored._def, '^%d+'),
+        result.after.program.version, json.quote(result.plan.spec.id or ''), result.is_back and ',"back":true' or '')
+    return source.payload
+end
+
 local function append_history(result, actor, reason)
     local after, plan = result.after, result.plan
     local keep = after.program.history
     if keep == 0 then return end
     local set, gone = '0', ''
     if not result.is_plain then set, gone = describe_data(result) end
-    local payload = string.format('{"from":%s,"to":%s,"plan":%s%s}', string.match(result.stored._def, '^%d+'),
-        after.program.version, json.quote(plan.spec.id or ''), result.is_back and ',"back":true' or '')
     local edges = {}
     for i, edge in ipairs(after.edges) do edges[i] = edge.id end
     local key = keys.history(plan.root, after.id)
     local length = call('RPUSH', key, '[' .. after.raw._version .. ',' .. json.number(after.now) .. ',' .. json.quote(EVENT)
         .. quote_state(after) .. ',' .. json.quote(table.concat(edges, ' ')) .. ','
         .. (actor == '' and '0,' or json.quote(actor) .. ',') .. (reason == '' and '0,' or json.quote(reason) .. ',')
-        .. payload .. ',' .. set .. gone .. ']')
+        .. describe_move(result) .. ',' .. set .. gone .. ']')
     progress.history, progress.trim = key, length > keep + HISTORY_SLACK and keep
 end
 
@@ -163,12 +169,10 @@ end
 local function write_undo_record(result, added)
     local plan, key = result.plan, keys.undo(result.plan.root, result.after.id)
     local text = not result.is_back and undo_records.make(result, added)
-    local was = call('GET', key)
-    if text then
-        call('SET', key, text, 'PX', plan.undo)
-        if not was then log_undo('DEL', key, key) end
-    elseif was then
-        progress.undo_key = key
+    if not text then
+        if not result.is_plain then progress.undo_key = key end
+    elseif not call('SET', key, text, 'PX', plan.undo, 'GET') then
+        log_undo('DEL', key, key)
     end
 end
 
@@ -207,8 +211,6 @@ local function write(result, actor, reason, clock)
     if step_log.is_on(root, clock) then
         step_log.append(root, after.program.machine, after.id, after.raw._version, EVENT, string.sub(quote_state(after), 2))
     end
-    version_counters.move(root, before.program.version, after.program.version, 1)
-    progress.is_counted = true
     write_hash(result)
 end
 
@@ -216,9 +218,6 @@ local function undo(result)
     if progress.indexed then data_indexes.undo() end
     chart_writes.undo(progress.undo_log)
     if progress.history then redis.pcall('RPOP', progress.history) end
-    if progress.is_counted then
-        version_counters.move(result.plan.root, result.after.program.version, result.before.program.version, 1)
-    end
     for i = #progress.added, 1, -1 do
         local added = progress.added[i]
         jobs.undo_enqueue(result.plan.root, added.job, added.spec, added.holder)
@@ -263,7 +262,7 @@ function migration_writes.record_plan(plan)
     end
 end
 
--- Writes an evaluated move. Answers true, or nil and why nothing was written. The caller rings the pulse.
+-- Writes an evaluated move. Answers true, or nil and why nothing was written. The caller counts it and rings the pulse.
 function migration_writes.write(result, actor, reason, clock)
     work_budget.stop()
     progress = { undo_log = {}, added = {}, leaves = {}, rings = {}, history = nil, trim = nil, indexed = false }
