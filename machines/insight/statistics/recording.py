@@ -77,14 +77,16 @@ def record(survey: Survey, seen: SamplingTurn, *, now: int) -> bool:
     ``seen``.
 
     ``now``: ms by the clock of Redis. A machine that is met for the first time only leaves its reading: when its counts
-    came about nobody knows. So does one whose counters went back.
+    came about nobody knows. So does one whose counters went back. One of which a partition did not answer keeps the
+    reading it has: that partition's counters would be counted anew with its next answer.
     """
     with transaction.atomic():
         same = SamplingTurn.objects.filter(pk=1, number=seen.number)
         if now == seen.at or not same.update(number=seen.number + 1, at=now, began=seen.began or now):
             return False
-        held, fresh, stretches = readings(survey.lives), [], []
-        for name, live in survey.lives.items():
+        lives = {name: live for name, live in survey.lives.items() if not live.missing}
+        held, fresh, stretches = readings(lives), [], []
+        for name, live in lives.items():
             reading = CounterReading(machine=name, at=now, counters=counters_of(live, survey.queues.get(name, {})))
             fresh.append(reading)
             if name in held and (stretch := _measure(held[name], reading, live)) is not None:
