@@ -90,6 +90,28 @@ def test_a_row_of_the_history_leads_to_its_moment_and_another_to_a_comparison(pa
     lit(page, "Active")
 
 
+DRAG = """async (slider) => {
+    const moments = new Set();
+    const drawing = () => document.querySelector(".sb-diagram .node.current")?.dataset.state;
+    for (let at = 0; moments.size < 2 && at < 1200; at += 1) {
+        slider.value = 1 + (at % 4);
+        slider.dispatchEvent(new Event("input", { bubbles: true }));
+        await new Promise(requestAnimationFrame);
+        moments.add(drawing());
+    }
+    return moments.size;
+}"""
+
+
+def test_the_diagram_follows_a_slider_that_is_dragged(page, at_five):
+    page.goto(INSTANCE)
+    is_live(page)
+    slider = page.get_by_role("slider", name="Position in history")
+    assert slider.evaluate(DRAG) > 1
+    slider.fill("1")
+    lit(page, "New")
+
+
 def test_it_plays_by_itself_up_to_now(page, engine, waiting):
     page.goto(INSTANCE)
     is_live(page)

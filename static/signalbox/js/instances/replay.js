@@ -13,9 +13,9 @@ let playing = null;
 
 /** Starts the slider. `regions()`: what to reload for another moment; `arrived()` is called when it was. */
 export function startReplay(regions, arrived) {
-  const again = throttle(async (signal) => {
-    if (await refresh(regions(), address(), signal)) arrived();
-  }, 150).again; // a response in progress is of another moment
+  const again = throttle(async () => {
+    if (await refresh(regions(), address(), { late: true })) arrived(); // the diagram follows a slider that is dragged
+  }, 150);
 
   function show(revision) {
     const known = readTrail();

@@ -13,7 +13,7 @@ export async function refreshRows(signal) {
   const rows = listRows(document);
   const url = new URL(list().dataset.rows, location.href);
   for (const row of rows) url.searchParams.append("row", row.dataset.row);
-  const fresh = await load(url, signal);
+  const fresh = await load(url, { signal });
   if (!fresh) return;
   const found = new Map(listRows(fresh).map((row) => [row.dataset.row, row]));
   for (const row of rows) putRow(row, found.get(row.dataset.row));

@@ -8,7 +8,7 @@ import { find, load, swap } from "../shared/regions.js";
 import { refreshRows, watchNew } from "./instance_rows.js";
 import { completeQueryLine } from "./query_line.js";
 
-const { machine, version, current } = document.body.dataset;
+const { machine, version, current, page } = document.body.dataset;
 const REGIONS = ["versions", "modes", "tabs", "states"];
 const OFTEN = 10_000; // ms between two readings by the clock: ages grow and rates fall while nothing happens
 const SELDOM = 60_000; // the same in the mode of counts
@@ -16,6 +16,7 @@ const form = () => document.querySelector("form.selection");
 const boxes = () => [...form().querySelectorAll("input[name=pick]")];
 const again = throttle(renew, 2000, { seen: true });
 let latest = null;
+let known = ""; // the latest value without its time
 
 center();
 watchSelection();
@@ -25,9 +26,11 @@ wait();
 
 connectPage().subscribe(`machine:${machine}`, (value) => {
   if (value.gone) return;
+  const { now: _, ...figures } = value;
+  const text = JSON.stringify(figures);
   const differs = changesIn(() => show(value));
-  if (latest || differs || !isPlain()) again();
-  latest = value;
+  if (latest ? text !== known : differs || !isPlain()) again();
+  [latest, known] = [value, text];
 });
 for (const change of ["redrawn", "refreshed"]) document.addEventListener(change, () => latest && show(latest));
 
@@ -66,9 +69,11 @@ function show(value) {
   document.querySelector("[data-outdated]").hidden = String(value.version) === current;
 }
 
-// Shows all other figures, as the server renders them now. A newer version has a diagram of other parts, and is announced.
+// Shows all other figures, as the server renders them now. A newer version has a diagram of other parts, and is announced. A frozen
+// page stays as it is, and asks again once it is not. After a refused form, its address is not that of the page.
 async function renew(signal) {
-  const fresh = await load(location.href, signal);
+  const fresh = isResting() ? null : await load(location.pathname === page ? location.href : page, { signal });
+  if (isResting()) return again();
   if (fresh) {
     for (const name of REGIONS) swap(find(document, name), find(fresh, name));
     if (fresh.body.dataset.version === version) copyFigures(find(document, "drawing"), find(fresh, "drawing"));

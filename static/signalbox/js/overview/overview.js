@@ -33,7 +33,7 @@ document.addEventListener("click", ({ target }) => {
 });
 
 async function renewRegions(signal) {
-  const fresh = await load(location.href, signal);
+  const fresh = await load(location.href, { signal });
   if (!fresh) return;
   for (const name of regions) {
     if (name !== "depths" || listsAnother(fresh)) swap(find(document, name), find(fresh, name));

@@ -13,7 +13,7 @@ const OWN = 1000; // ms, between two changes of the page's own topic
 const { follow, page, topic } = document.body.dataset; // `page`: its address where this one took a form, and leads away when it is read
 const regions = follow.split(" ");
 const gone = document.querySelector("[data-gone]"); // what the page says once what it shows is no longer there
-const again = throttle((signal) => (isThere() ? refresh(regions, page, signal, isWritten) : null), topic ? OWN : BUSY);
+const again = throttle((signal) => (isThere() ? refresh(regions, page, { signal, stays: isWritten }) : null), topic ? OWN : BUSY);
 let known = false;
 
 connectPage().subscribe(topic ?? "overview", (value) => {

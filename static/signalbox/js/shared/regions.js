@@ -3,10 +3,10 @@
 import { fetchText } from "./fetcher.js";
 import { parseHtml } from "./trusted_document.js";
 
-/** Replaces the regions called `names` by those of the page at `url`; see `swap`. The event "refreshed" follows: the latest live
- *  value, which the server may not have had yet, has to be written into them again. */
-export async function refresh(names, url = location.href, signal = undefined, stays = isTyped) {
-  const fresh = await load(url, signal);
+/** Replaces the regions called `names` by those of the page at `url`; see `load` and `swap`. The event "refreshed" follows: the
+ *  latest live value, which the server may not have had yet, has to be written into them again. */
+export async function refresh(names, url = location.href, { signal, late, stays = isTyped } = {}) {
+  const fresh = await load(url, { signal, late });
   if (!fresh) return false;
   for (const name of names) {
     swap(find(document, name), find(fresh, name), stays);
@@ -15,10 +15,12 @@ export async function refresh(names, url = location.href, signal = undefined, st
   return true;
 }
 
-/** Returns the document at `url`, or null. */
-export async function load(url, signal) {
+/** Returns the document at `url`, or null. One that arrives after the page has gone to another address is null, too, unless it
+ *  may be `late`: it would replace what was chosen meanwhile. */
+export async function load(url, { signal, late = false } = {}) {
+  const here = location.href;
   const text = await fetchText(url, { signal });
-  return text === null ? null : parseHtml(text);
+  return text === null || (!late && location.href !== here) ? null : parseHtml(text);
 }
 
 export function find(root, name) {
@@ -36,9 +38,9 @@ export function openSheet(root = document) {
 }
 
 /** Replaces a region by another; of one that holds the focus or `stays`, the regions inside of it. An open sheet stays, and its
- *  button keeps the focus. */
+ *  button keeps the focus. Texts stay scrolled where they are. */
 export function swap(old, fresh, stays = isTyped) {
-  if (!old || !fresh || openSheet(old)) return;
+  if (!old || !fresh || openSheet(old) || old.isEqualNode(fresh)) return;
   const held = old.contains(document.activeElement) ? document.activeElement : null;
   const sheet = held?.getAttribute("popovertarget");
   if ((held && !sheet) || stays(old)) return swapInside(old, fresh, stays);
@@ -47,9 +49,15 @@ export function swap(old, fresh, stays = isTyped) {
   for (const summary of element.querySelectorAll("details > summary")) {
     if (open.has(nameFold(summary))) summary.parentElement.open = true;
   }
+  const scrolled = listTexts(old).map(({ scrollTop, scrollLeft }) => ({ top: scrollTop, left: scrollLeft }));
   old.replaceWith(element);
+  listTexts(element).forEach((part, at) => part.scrollTo(scrolled[at] ?? {}));
   const successor = sheet && [...element.querySelectorAll("[popovertarget]")].find((button) => button.getAttribute("popovertarget") === sheet);
   successor?.focus({ preventScroll: true });
+}
+
+function listTexts(region) {
+  return [...region.querySelectorAll("pre[tabindex]")];
 }
 
 function nameFold(summary) {
