@@ -12,6 +12,8 @@ import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain, groupby, repeat
+from operator import attrgetter
 from typing import Any, Unpack
 
 from machines.engine import arguments, limits, tracing
@@ -36,6 +38,7 @@ ENQUEUED_TOGETHER = 50  # jobs that one call enqueues: some ms in which the serv
 MAX_TOGETHER = 100  # jobs that one call takes or ends, which does fewer when some ms are over
 MAX_NOTE = 200  # characters
 MAX_REFUSALS = 3  # takes from a partition with jobs that the homes of their groups refused, of one call
+RUNS, SLICE = "runs", "slice"  # how the ends of jobs are sent: what is equal once, or each in full
 MORE = "more"  # why a call took fewer jobs than are ready
 
 Batches = dict[tuple[str, str, str], list[tuple[int, Enqueue, tuple[Any, ...]]]]
@@ -247,7 +250,7 @@ class LifecycleMethods(JobReadMethods):
             for root, batch in batches.items():
                 for start in range(0, len(batch), MAX_TOGETHER):
                     part = batch[start : start + MAX_TOGETHER]
-                    how = tracing.begin_ends(((index, job) for index, job, _ in part), steps, "slice")
+                    how = tracing.begin_ends(((index, job) for index, job, _ in part), steps, RUNS)
                     waiting.append((root, part, how))
             senders = self._send_ends(at, waiting, results, steps)
         ended = (job for job, result in zip(jobs, results, strict=True) if not isinstance(result, SignalboxError))
@@ -263,11 +266,14 @@ class LifecycleMethods(JobReadMethods):
         senders = set()
         while waiting:
             sent, waiting = waiting, []
-            wire = [
-                ("sb_complete", root, (at, how, *(word for _, job, text in part for word in (job.id, job.token, text))))
-                for root, part, how in sent
-            ]
-            for (root, part, how), reply in zip(sent, self._caller.many(wire), strict=True):
+            wire = [("sb_complete", root, (at, *_build_ends(part, how))) for root, part, how in sent]
+            for (root, part, how), call, reply in zip(sent, wire, self._caller.many(wire), strict=True):
+                if call[2][1] == RUNS and not isinstance(reply, Exception):
+                    if reply[0] == Status.BAD_ARGUMENT:  # of the library of an older release
+                        waiting.append((root, part, SLICE))
+                        continue
+                    if reply[0] == Status.OK:
+                        reply = _expand_runs(reply)
                 failed, ended = _find_error(reply), self._read_completed(part, reply)
                 for number, ((index, _, _), outcome) in enumerate(zip(part, ended, strict=False), start=1):
                     results[index] = outcome
@@ -473,6 +479,27 @@ def _find_error(reply: Any) -> SignalboxError | None:
     if isinstance(reply, Exception):
         return return_errors(translate, reply)
     return None if reply[0] == Status.OK else BadInput(str(reply[1]))
+
+
+def _build_ends(part: Sequence[tuple[int, Job, str]], how: str) -> tuple[str, ...]:
+    """Return the arguments of ``sb_complete`` for the ends of jobs. Jobs without a result are listed in one word: most
+    have the token of the job before."""
+    if how == RUNS and not any(text for _, _, text in part):
+        words, lines = list[str](), list[str]()
+        for token, jobs in groupby([job for _, job, _ in part], attrgetter("token")):
+            ids = [job.id for job in jobs]
+            words += [token, *ids]
+            lines.append(" ".join([token, *ids]))
+        if (
+            listed := "\n".join(lines)
+        ).split() == words:  # the ids of a job that take() did not give out may have spaces
+            return how, listed
+    return SLICE if how == RUNS else how, *(word for _, job, text in part for word in (job.id, job.token, text))
+
+
+def _expand_runs(reply: Sequence[Any]) -> list[Any]:
+    """Return a reply that has each job's for one that says what is equal once."""
+    return [reply[0], *chain.from_iterable(map(repeat, reply[1::2], reply[2::2]))]
 
 
 def _escape(text: str) -> str:

@@ -176,6 +176,44 @@ def test_thousands_of_jobs_end_together(engine):
     assert places(engine) == {}
 
 
+def test_ends_of_several_takes_without_results_say_each_token_once_and_equal_replies_once(engine):
+    busy(engine, *"abcde")
+    first, second = take(engine, count=2), take(engine, count=3)
+    engine.fire("errand", "d", "abandon")
+    root, tokens = first[0].root, (first[0].token, second[0].token)
+    lines = [" ".join([token, *(job.id for job in jobs)]) for token, jobs in zip(tokens, (first, second), strict=True)]
+    reply = engine.client.fcall("sb_complete", 1, root, NOW, "runs", "\n".join([*lines, f"{tokens[0]} {second[2].id}"]))
+    assert reply == ["OK", "t3", 3, ["LOST", "withdrawn"], 1, "t3", 1, ["LOST", "gone"], 1]
+    assert [engine.get("errand", id).state for id in "abcde"] == ["Done", "Done", "Done", "Idle", "Done"]
+    assert places(engine) == {}
+
+
+def test_many_ends_without_results_have_their_outcomes_in_order(engine):
+    busy(engine, *"abcd")
+    jobs = [*take(engine, count=2), *take(engine, count=2)]
+    wrong = replace(jobs[1], token=jobs[2].token)
+    ended = engine.complete_many([(job, None) for job in (jobs[0], wrong, *jobs[2:], jobs[0])])
+    assert [type(one).__name__ for one in ended] == ["Outcome", "LeaseLost", "Outcome", "Outcome", "LeaseLost"]
+    assert places(engine) == {jobs[1].id: "leased"}
+
+
+@pytest.mark.parametrize("id", ["", " ", "0-1 0-2", "0-1\n0-2"])
+def test_the_id_of_a_job_that_take_did_not_give_out_ends_no_other(engine, id):
+    busy(engine, *"ab")
+    jobs = take(engine, count=2)
+    ended = engine.complete_many([(replace(jobs[0], id=id), None), (jobs[1], None)])
+    assert [type(one).__name__ for one in ended] == ["LeaseLost", "Outcome"]
+    assert places(engine) == {jobs[0].id: "leased"}
+
+
+@pytest.mark.parametrize("words", [(), ("",), ("1-a",), ("1-a ",), ("1-a 0-1", "0-2"), ("1-a 0-1", "1-a 0-2", "")])
+def test_jobs_that_are_not_listed_for_their_tokens_are_refused(engine, words):
+    busy(engine, "x")
+    (job,) = take(engine)
+    with unchanged(engine):
+        assert engine.client.fcall("sb_complete", 1, job.root, NOW, "runs", *words)[0] == "BADARG"
+
+
 def ended(engine, job):
     """What the log of a job says of each attempt, without when it began and ended."""
     return [(e["attempt"], e["outcome"], e["kind"], e["error"]) for e in engine.job("errand", job.id).log]

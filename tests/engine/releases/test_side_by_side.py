@@ -13,7 +13,7 @@ import redis
 from machines.engine import Engine, errors
 from machines.engine.connection import library, library_loader
 from machines.engine.connection.library_loader import HeldLibrary, read_held
-from tests.engine.builders import door, publish
+from tests.engine.builders import door, errand, publish
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).parent
@@ -137,6 +137,18 @@ def test_a_function_that_a_newer_library_lacks_is_an_error_and_no_reason_to_load
             own_engine.counts("door")
     assert own_engine.fire("door", "x", "open").state == "Open"
     assert loads(own_engine.client) == 1
+
+
+def test_ends_of_jobs_are_sent_in_full_to_a_library_that_does_not_know_the_short_form(own_engine):
+    publish(own_engine, errand(), *"abc")
+    for id in "abc":
+        own_engine.fire("errand", id, "start")
+    jobs = own_engine.take("errand", "work", "w", count=3)
+    own_engine.client.function_load(library.text().replace("ARGV[2] == 'runs'", "false"), replace=True)
+    first, *lost = own_engine.complete_many([(jobs[0], None), (jobs[0], None)])
+    assert (first.transitions, [type(one) for one in lost]) == (["t3"], [errors.LeaseLost])
+    assert [one.transitions for one in own_engine.complete_many([(job, None) for job in jobs[1:]])] == [["t3"]] * 2
+    assert own_engine.counts("errand")["Done"] == 3
 
 
 def test_two_states_of_one_release_do_not_fight(own_engine):

@@ -5,11 +5,13 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · 2 'short' for replies without the instance, 'slice' for such for as many jobs as some ms allow,
 --          '', or, likewise, 'traced' and for each job the trace context of its step (W3C traceparent, '-' for none), between
---          spaces · then job, token, result (JSON, or ''), job, token, result, ... (at most 1000 jobs)
+--          spaces · then job, token, result (JSON, or ''), job, token, result, ... (at most 1000 jobs) · 'runs' is
+--          'slice' for jobs without results in one text: a line for each token, which stands before its jobs
 -- Returns: {OK, reply, ...} in order, for each job or the first ones: send the others again. A reply:
 --          {OK, transition ids, '0', instance JSON or ''} the instance moved ('1' when it sent messages, and the states before
 --          when it is traced) · {OK} no instance waited for it · with 'short' and 'slice', in place of these two and where no
---          messages were sent, the transition ids as text, '' for none · {LOST, 'gone' | 'withdrawn' | 'taken back'} ·
+--          messages were sent, the transition ids as text, '' for none; with 'runs', a number behind each reply
+--          counts the jobs in a row that it is for · {LOST, 'gone' | 'withdrawn' | 'taken back'} ·
 --          {REFUSED, explanation JSON} the step failed, the job is still leased · {BADPAYLOAD, why, ''} · {FAULT, why} ·
 --          {BADARG, why} before any job was tried
 -- Notifies: <root>:pulse
@@ -19,6 +21,7 @@ local FIELDS = { 'queue', 'token' }
 local NO_RESULT = {} -- never written
 local OK = replies.OK
 local pcall, pcall_redis, match = pcall, redis.pcall, string.match
+local gmatch = string.gmatch
 local end_invoke, add_ended_job = completion.end_invoke, batches.add_ended_job
 
 -- The job that is completed, overwritten for each: a new table for each costs more.
@@ -88,30 +91,65 @@ local function read_traces(text)
     return found
 end
 
+-- Lists the jobs of a text that has a line for each token, and the token of each job; both are empty for any other text.
+local function read_runs(text)
+    local found, tokens, count = {}, {}, 0
+    for token, listed in gmatch(text or '', '(%S+) ([^\n]+)') do
+        for job in gmatch(listed, '%S+') do
+            count = count + 1
+            found[count], tokens[count] = job, token
+        end
+    end
+    return found, tokens
+end
+
+-- Lists the replies without those that are equal to the one before, each with the number of jobs that it stands for.
+local function count_runs(reply)
+    local runs, size = { OK }, 1
+    for i = 2, #reply do
+        if i > 2 and reply[i] == runs[size - 1] then
+            runs[size] = runs[size] + 1
+        else
+            runs[size + 1], runs[size + 2] = reply[i], 1
+            size = size + 2
+        end
+    end
+    return runs
+end
+
 -- Makes the reply for a job whose completion threw an error, which has changed nothing and concerns only this job.
 local function make_fault(caught)
     return { replies.FAULT, type(caught) == 'table' and caught.err or values.describe_error(caught) }
 end
 
 return function(KEYS, ARGV)
-    local root, count = KEYS[1], (#ARGV - 2) / 3
+    local root, count, listed, tokens = KEYS[1], (#ARGV - 2) / 3, nil, nil
+    if ARGV[2] == 'runs' then
+        listed, tokens = read_runs(#ARGV == 3 and ARGV[3])
+        count = #listed
+    end
     if count < 1 or count > MAX_JOBS or count % 1 ~= 0 then
         arguments.refuse('each job comes with its token and its result, 1 to ' .. MAX_JOBS .. ' of them')
     end
     local now, clock = arguments.need_now(ARGV[1])
-    local short = ARGV[2] == 'short' or ARGV[2] == 'slice'
+    local short = listed or ARGV[2] == 'short' or ARGV[2] == 'slice'
     local batch = count > 1 and batches.open(root, json.number(now), short) or nil
     local call = { now = now, clock = clock, batch = batch, short = short, ended = batch and batch.ended,
         prefix = keys.job(root, ''), token = nil, lease = nil, taken = nil, ms = 0, done = {} }
     local reply, ended, traced = { replies.OK }, false, read_traces(ARGV[2])
-    local is_over = (traced or ARGV[2] == 'slice') and time_limit.start(SLICES)
+    local is_over = (traced or listed or ARGV[2] == 'slice') and time_limit.start(SLICES)
     for i = 1, count do
-        local at = i * 3
+        local job, token, result
+        if listed then
+            job, token, result = listed[i], tokens[i], ''
+        else
+            job, token, result = ARGV[i * 3], ARGV[i * 3 + 1], ARGV[i * 3 + 2]
+        end
         if traced then
             traces.begin(traced[i])
             call.traced = traces.current
         end
-        local is_done, one = pcall(complete_job, root, ARGV[at], ARGV[at + 1], ARGV[at + 2], call)
+        local is_done, one = pcall(complete_job, root, job, token, result, call)
         if not is_done then one = make_fault(one) end
         if one[1] == OK then
             ended = true
@@ -123,5 +161,5 @@ return function(KEYS, ARGV)
     if batch then batches.close(batch) end
     for id, done in pairs(call.done) do job_batches.count(root, id, 'open', 'done', done, now) end
     if ended then pulse.ring(root, clock) end
-    return reply
+    return listed and count_runs(reply) or reply
 end
