@@ -65,7 +65,9 @@ def is_open(route: AlarmRoute, now: datetime) -> bool:
 
 
 def fits(route: AlarmRoute, row: AlarmState, now: datetime) -> bool:
-    """Tell whether a route is to be sent an alarm that stands."""
+    """Tell whether a route is to be sent an alarm that stands; none of a kind that only another release knows."""
+    if row.kind not in KINDS:
+        return False
     if rank_severity(row.severity) > rank_severity(route.severity) or (route.kinds and row.kind not in route.kinds):
         return False
     if route.machines and row.machine not in route.machines:

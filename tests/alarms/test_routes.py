@@ -145,6 +145,7 @@ def test_two_workers_at_once_make_one_message(route):
         ({"after": 5}, {"first_seen": NOW - 9 * MINUTE, "owner": "ann"}, 0),
         ({}, {"snoozed_until": NOW + MINUTE}, 0),
         ({}, {"cleared_at": NOW}, 0),
+        ({}, {"key": "of-another-release"}, 0),  # whose worker still runs, or ran before this one
     ],
 )
 def test_which_alarms_a_route_is_sent(fields, alarm, sent, route):
