@@ -9,11 +9,12 @@ for each database; the rows are read anew each time.
 import json
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db import Error, OperationalError, close_old_connections, connections, router
+from django.db import Error, OperationalError, close_old_connections, connection, connections, router
 from django.db.models import Model, QuerySet, TextField
 
 KEPT = 60  # seconds
@@ -51,6 +52,23 @@ def delete_some(rows: QuerySet, most: int) -> int:
     """Delete the first ``most`` rows and return their number. Small portions keep transactions and locks short."""
     found = list(rows.values_list("pk", flat=True)[:most])
     return rows.model._default_manager.filter(pk__in=found).delete()[0] if found else 0
+
+
+@contextmanager
+def wait_briefly(seconds: float) -> Iterator[None]:
+    """Wait no longer than this for the write lock of SQLite in a transaction that begins in the block. In one that has
+    begun before, and on servers, nothing is different."""
+    if connection.vendor != "sqlite" or connection.in_atomic_block:
+        yield
+        return
+    connection.ensure_connection()
+    handle: Any = connection.connection
+    (before,) = handle.execute("PRAGMA busy_timeout").fetchone()
+    handle.execute(f"PRAGMA busy_timeout = {min(before, round(seconds * 1000))}")
+    try:
+        yield
+    finally:
+        handle.execute(f"PRAGMA busy_timeout = {before}")
 
 
 def is_locked(error: BaseException | None) -> bool:

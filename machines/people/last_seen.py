@@ -12,12 +12,15 @@ from django.db import Error, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from machines.conf.database import wait_briefly
+
 from .models import LastSeen, Token
 
 log = logging.getLogger(__name__)
 
 EVERY = 60.0  # s between two records of one person or token in one process
 AWAY = 10.0  # s for which nothing is recorded after the database refused
+LOCK_WAIT = 0.1  # s that a request, which mostly reads alone, waits for the write lock of SQLite
 MOST = 10_000  # people and tokens a process remembers
 
 Write = Callable[[int, int], None]
@@ -49,13 +52,14 @@ class Noting:
                 self._held = {key: held for key, held in self._held.items() if now - held[0] < EVERY}
             self._held[write, pk] = now, 0
         try:
-            with transaction.atomic():
+            with wait_briefly(LOCK_WAIT), transaction.atomic():
                 write(pk, requests + 1)
         except Error as error:
             log.debug("%s %d could not be recorded: %s", write.__name__, pk, error)
             with self._lock:
                 self._away_until = now + AWAY
-                self._held[write, pk] = recorded, self._held[write, pk][1] + requests + 1
+                _, since = self._held.get((write, pk), (now, 0))
+                self._held[write, pk] = recorded, since + requests + 1
 
 
 noting = Noting()

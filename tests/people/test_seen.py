@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from datetime import timedelta
 
 import pytest
@@ -111,6 +112,28 @@ def test_no_request_fails_where_nothing_can_be_recorded_and_the_database_is_left
     clock.now += 1
     noting.person(ann.pk)
     assert LastSeen.objects.get().requests == 4
+
+
+def test_a_page_does_not_wait_for_another_process_that_holds_the_write_lock_of_sqlite(
+    transactional_db, ann, noting, clock
+):
+    if connection.vendor != "sqlite":
+        return  # servers lock rows
+    waits: list[int] = []
+
+    def read_wait(execute, sql, params, many, context):
+        waits.append(context["connection"].connection.execute("PRAGMA busy_timeout").fetchone()[0])
+        return execute(sql, params, many, context)
+
+    with closing(sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with connection.execute_wrapper(read_wait):
+            noting.person(ann.pk)
+    assert waits == [round(last_seen.LOCK_WAIT * 1000)]
+    assert connection.connection.execute("PRAGMA busy_timeout").fetchone()[0] == 20_000
+    clock.now += last_seen.AWAY
+    noting.person(ann.pk)
+    assert LastSeen.objects.get().requests == 2
 
 
 def test_processes_that_record_at_once_lose_nothing(transactional_db, ann, clock):
