@@ -150,7 +150,10 @@ class InstanceTable:
 
 
 class MachinePage:
-    """Presents a machine to the person of a request. ``creation``: a filled form that was not accepted."""
+    """Presents a machine to the person of a request. ``creation``: a filled form that was not accepted.
+
+    ``?figures``: what the page's script reads anew while instances move, without list, charts and forms.
+    """
 
     def __init__(self, request: HttpRequest, machine: str, creation: Creation | None = None) -> None:
         self._request, self._machine, self._engine = request, machine, redacted_engine(request)
@@ -167,7 +170,8 @@ class MachinePage:
         self.mode, self.modes, self._panels = mode_of(self.listing.mode), MODES.values(), Panels()
         self.rates = read_rates(self.view, self.live, self._panels) if self.mode.moving else None
         self.away = self._panels.away
-        self.creation = creation or self._make_blank_form()
+        self.figures_only = "figures" in request.GET
+        self.creation = creation or (None if self.figures_only else self._make_blank_form())
 
     def _make_blank_form(self) -> Creation | None:
         """Return the form for a new instance, which has the current version, to whom may create one."""

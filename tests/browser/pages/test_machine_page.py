@@ -64,7 +64,7 @@ def test_figures_that_arrive_after_the_view_was_frozen_are_not_shown(page, engin
     new = page.locator(".sb-diagram .state[data-state='New']")
     expect(new).not_to_have_class(re.compile("occupied"))
     answers = []
-    page.route(lambda url: url.endswith(MACHINE), lambda route: answers.append((route, route.fetch())))
+    page.route(lambda url: url.endswith(f"{MACHINE}?figures="), lambda route: answers.append((route, route.fetch())))
     engine.create(activation, "one")
     while not answers:
         page.wait_for_timeout(20)

@@ -218,6 +218,20 @@ def test_pages_lead_back_while_instances_move(as_, parcels, engine):
     assert not first.all("a", rel="prev")
 
 
+@pytest.mark.parametrize("query", ["", "state=There", "by=to&is=Rome&state=There", "by=to&is=Nowhere"])
+def test_what_is_read_anew_has_all_figures_of_the_page_and_no_list_form_or_chart(as_, parcels, query):
+    client = as_("supervisor")
+    whole, part = (read(client.get(f"{MACHINE}?{query}{more}")) for more in ("", "&figures="))
+    assert figures(part) == figures(whole)
+    for region in ("versions", "modes", "tabs", "states"):
+        assert part.one(data_region=region).text == whole.one(data_region=region).text
+    found = {place.text for place in whole.all("span", data_found="")} or {"0"}
+    assert {place.text for place in part.all("span", data_found="")} == found
+    main = part.one("main")
+    assert not main.all("form", method="post") + main.all("table", class_="instances") + main.all("figure")
+    assert "figures=" not in "".join(link["href"] for link in main.all("a"))
+
+
 def test_rows_say_what_became_of_them_and_how_many_are_new(as_, parcels, engine):
     client = as_("viewer")
     before = read(client.get(f"{MACHINE}?state=There"))

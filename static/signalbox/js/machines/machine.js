@@ -70,18 +70,25 @@ function show(value) {
 }
 
 // Shows all other figures, as the server renders them now. A newer version has a diagram of other parts, and is announced. A frozen
-// page stays as it is, and asks again once it is not. After a refused form, its address is not that of the page.
+// page stays as it is, and asks again once it is not.
 async function renew(signal) {
-  const fresh = isResting() ? null : await load(location.pathname === page ? location.href : page, { signal });
+  const fresh = isResting() ? null : await load(addressFigures(), { signal });
   if (isResting()) return again();
   if (fresh) {
     for (const name of REGIONS) swap(find(document, name), find(fresh, name));
     if (fresh.body.dataset.version === version) copyFigures(find(document, "drawing"), find(fresh, "drawing"));
-    const found = fresh.querySelector("[data-found]")?.textContent ?? "0";
+    const found = fresh.querySelector("[data-found]").textContent;
     for (const place of document.querySelectorAll("[data-found]")) put(place, found);
     if (latest) show(latest); // the server may have rendered before it
   }
   await refreshRows(signal);
+}
+
+// The address of the page without what has no figures. After a refused form, `location` has another path.
+function addressFigures() {
+  const url = new URL(location.pathname === page ? location.href : page, location.href);
+  url.searchParams.set("figures", "");
+  return url;
 }
 
 // Selects rows of the instance list: all of a page by one box, and says how many are selected while the list is replaced.
