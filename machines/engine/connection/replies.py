@@ -103,7 +103,8 @@ class FieldTypes:
         self._states = program["states"]
         self.names_of = [""] + [s["name"] for s in program["states"]]
         self._read = {spec["name"]: self._READERS[spec["type"]] for spec in program.get("data", ())}
-        self._numbers = [spec["name"] for spec in program.get("data", ()) if spec["type"] in ("integer", "number")]
+        kinds = {"integer": int, "number": float}
+        self._numbers = [(d["name"], kinds[d["type"]]) for d in program.get("data", ()) if d["type"] in kinds]
 
     @property
     def names(self) -> frozenset[str]:
@@ -140,8 +141,8 @@ class FieldTypes:
 
     def convert(self, values: dict[str, Any]) -> dict[str, Any]:
         """Convert data that came as one JSON object, where a number may be an integer field's or a float field's."""
-        for name in self._numbers:
-            if name in values:
+        for name, kind in self._numbers:
+            if name in values and type(values[name]) is not kind:
                 values[name] = self._read[name](values[name])
         return values
 

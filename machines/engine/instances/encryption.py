@@ -25,6 +25,7 @@ UNREADABLE = "(cannot be decrypted: "
 FRESH = 5.0  # seconds for which it is not asked again which fields a machine encrypts
 
 LEAST = 4  # characters of a value that is looked for in other texts: a shorter one would be found everywhere
+_HOLDERS = str, dict, list  # what a ciphertext may be in
 
 Marks = Mapping[str, EncryptedField]
 
@@ -73,7 +74,8 @@ def holds_ciphertext(value: Any) -> bool:
         value = value.values()
     elif not isinstance(value, list):
         return False
-    return any(map(holds_ciphertext, value))
+    found = [inner for inner in value if isinstance(inner, _HOLDERS)]
+    return any(map(holds_ciphertext, found))
 
 
 def write_ciphertext(field: str, sealed: bytes) -> str:

@@ -490,9 +490,8 @@ def _build_ends(part: Sequence[tuple[int, Job, str]], how: str) -> tuple[str, ..
             ids = [job.id for job in jobs]
             words += [token, *ids]
             lines.append(" ".join([token, *ids]))
-        if (
-            listed := "\n".join(lines)
-        ).split() == words:  # the ids of a job that take() did not give out may have spaces
+        listed = "\n".join(lines)
+        if listed.split() == words:  # the id of a job that take() did not give out may have spaces
             return how, listed
     return SLICE if how == RUNS else how, *(word for _, job, text in part for word in (job.id, job.token, text))
 

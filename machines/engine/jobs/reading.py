@@ -136,6 +136,7 @@ class JobBeingBuilt(LazyRecord):
 
     __slots__ = tuple(each.name for each in fields(Job))
     __setattr__ = object.__setattr__
+    __delattr__ = object.__delattr__  # with both, Python sets a field a lot faster
 
 
 def read_taken_jobs(
@@ -148,6 +149,7 @@ def read_taken_jobs(
     home = (("", str(reply[3])),) if reply[3] else ()  # of the queue, which admits them all
     words = iter(reply[6:])
     for word in words:
+        job: Any = JobBeingBuilt()
         if isinstance(word, str):  # of a plain job
             id, created, src, invoke, definition, instance = word.split(" ", 5)
             token, until, text = reply[4], reply[5], next(words)
@@ -158,21 +160,23 @@ def read_taken_jobs(
                 "instance": instance,
                 "invoke": invoke,
             }
+            job.queue, job.src, job.instance, job.group, job.homes = queue, src, instance, "", home
+            job.timeout, job.lease, job.priority = 0, limits.DEFAULT_LEASE, limits.DEFAULT_PRIORITY
+            job.input = None
         else:
             id, flat, token, until, definition, text = word
             pairs = iter(flat)
             row = dict(zip(pairs, pairs, strict=True))
+            job.queue, job.src, job.instance = row["queue"], row["src"], row.get("instance", "")
+            job.timeout = int(row["timeout"]) if "timeout" in row else 0
+            job.lease = int(row["lease"]) if "lease" in row else limits.DEFAULT_LEASE
+            job.priority = int(row["priority"]) if "priority" in row else limits.DEFAULT_PRIORITY
+            job.group = row.get("group", "")
+            job.homes = (*home, (job.group, row["home"])) if "home" in row else home
         if definition and definition not in types:
             types[definition] = types_of(definition)
-        job: Any = JobBeingBuilt()
         job.id, job.machine, job.root, job.token = id, machine, root, token
-        job.queue, job.src, job.instance = row["queue"], row["src"], row.get("instance", "")
         job.attempt = 1 if token[:2] == "1-" else int(token.partition("-")[0])
-        job.timeout = int(row["timeout"]) if "timeout" in row else 0
-        job.lease = int(row["lease"]) if "lease" in row else limits.DEFAULT_LEASE
-        job.priority = int(row["priority"]) if "priority" in row else limits.DEFAULT_PRIORITY
-        job.group = row.get("group", "")
-        job.homes = (*home, (job.group, row["home"])) if "home" in row else home
         row[_LEASE] = (now, worker, token, until, text, types.get(definition))
         job._lazy = _FIELDS_OF_TAKEN, row
         job.__class__ = Job
