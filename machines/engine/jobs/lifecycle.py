@@ -167,7 +167,9 @@ class LifecycleMethods(JobReadMethods):
                         raise BadInput(str(reply[1]))
                     found = reading.read_taken_jobs(machine, partition.root, queue, worker, reply, types_of)
                 except SignalboxError as error:
-                    failed = error  # jobs that are leased already must reach the worker
+                    # Jobs that are leased already must reach the worker. Where it gets none, a lost answer comes before
+                    # a refusal: that partition may have leased some.
+                    failed = failed if taken.unanswered else error
                     taken.unanswered = taken.unanswered or isinstance(error, EngineUnavailable)
                     break
                 admitted, wait = self._admissions.admit(queue, found, ends[1])

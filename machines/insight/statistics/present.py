@@ -50,16 +50,13 @@ def select_noisy(lives: Mapping[str, Live]) -> dict[str, Live]:
 
 
 def present(lives: Mapping[str, Live], now: int) -> dict[str, Present]:
-    """Return machine -> its rates at ``now``, ms by the clock of Redis; those that nobody measured lately are missing.
-    Raises EngineUnavailable."""
+    """Return machine -> its rates at ``now``, ms by the clock of Redis; those that nobody measured lately are
+    missing."""
     return {name: _rates(counted, window) for name, (counted, window) in _count_lately(lives, MINUTES, now).items()}
 
 
 def recent_flow(live: Live) -> Flow | None:
-    """Count the transitions of a machine in the last ``FLOW_MINUTES``; None while nobody measures it.
-
-    Raises EngineUnavailable.
-    """
+    """Count the transitions of a machine in the last ``FLOW_MINUTES``; None while nobody measures it."""
     found = _count_lately({live.machine: live}, FLOW_MINUTES, live.now).get(live.machine)
     return found and Flow(dict(found[0].get("edges", {})), found[1])
 

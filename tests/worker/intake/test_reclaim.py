@@ -95,3 +95,23 @@ def test_a_partition_whose_answer_is_lost_behind_jobs_of_another_is_asked_for_th
     assert gave[1:] == [gave[1]] * 2, "the second is asked once more"
     for each in (engine, mute):
         each.client.close()
+
+
+def test_an_answer_that_is_lost_is_said_also_where_another_partition_refuses(redis_url, prefix):
+    engine = Engine.from_url(redis_url, prefix=prefix, partitions=2)
+    engine.publish(builders.errand())
+    damaged, other = engine._catalog.partitions("errand")
+    engine.client.set(f"{damaged.root}:q:errands", "no sorted set")
+    call = engine._caller.call
+
+    def lose(function, root, *given):
+        reply = call(function, root, *given)
+        if (function, root) == ("sb_take", other.root):
+            raise errors.EngineUnavailable("the answer was lost")
+        return reply
+
+    engine._caller.call = lose
+    for _ in range(20):  # in any order of the partitions
+        with pytest.raises(errors.EngineUnavailable):
+            engine.take("errand", "errands", "w")
+    engine.client.close()
