@@ -175,16 +175,18 @@ def _write(version: MachineVersion) -> str:
 
 
 def _draw_first(request: HttpRequest, space: Workspace) -> None:
-    """Draw the text that the page opens with: a published one as it is stored, any other in a helper process that is
-    free. The page waits for none: what it opens without comes with the first check."""
-    version = space.published
-    if len(space.text) > FIRST:
+    """Draw and check the text that the page opens with: a published one as it is stored, any other in a helper process
+    that is free. The page waits for none: what it opens without comes with the first check. ``?check``: it waits, since
+    there is no script."""
+    version, waits = space.published, "check" in request.GET
+    run = offload.run if waits else offload.pool.run_if_free
+    if len(space.text) > FIRST and not waits:
         return
     if version is not None and version.drawing_format == DRAWING:
         space.drawn = "" if choose_folds(version.outline) else version.drawing
     elif not checks.spend(request, 1):
         with suppress(offload.OffloadError):
-            done = offload.pool.run_if_free("study", space.text, who=Actor.of(request).id, cpu=checks.VIEWERS_CPU)
+            done = run("study", space.text, who=Actor.of(request).id, cpu=checks.VIEWERS_CPU)
             space.checked = done.answer if done is not None else {}
 
 
@@ -208,7 +210,7 @@ def _submit(request: HttpRequest, space: Workspace) -> HttpResponse:
         space.theirs = Draft.objects.get(pk=draft.pk) if draft is not None and isinstance(error, DraftChanged) else None
         return _render_page(request, space, status=status_of(type(error)))
     messages.success(request, f"Draft {made.pk} saved")
-    return redirect(f"{reverse('signalbox:studio', args=[machine])}?{urlencode({'draft': made.pk})}")
+    return redirect(f"{reverse('signalbox:studio', args=[machine])}?{urlencode({'draft': made.pk, 'check': ''})}")
 
 
 def _format_of(space: Workspace) -> str:

@@ -76,11 +76,19 @@ def test_without_a_script_a_text_is_saved_as_a_draft_and_found_again(as_, lamps)
     form = form_of(read(client.get(EDIT)))
     answer = client.post(form["action"], fields(form) | {"text": json.dumps(SECOND), "note": "dims", "do": "save"})
     draft = Draft.objects.get()
-    assert (answer.status_code, answer.url) == (302, f"{EDIT}?draft={draft.pk}")
+    assert (answer.status_code, answer.url) == (302, f"{EDIT}?draft={draft.pk}&check=")
     assert (draft.machine, draft.base, draft.note, draft.editor) == ("lamp", 1, "dims", draft.author)
     again = read(client.get(EDIT))
     assert json.loads(fields(form_of(again))["text"]) == SECOND
     assert f"draft {draft.pk}" in again.one("div", class_="head").text
+
+
+def test_without_a_script_a_saved_text_is_checked_also_where_no_helper_runs_yet(as_, lamps):
+    client = as_("publisher")
+    offload.pool.end()
+    text = '{"id": "lamp", "initial": "off", "states": {"off": {"on": {"press": "nowhere"}}}}'
+    answer = client.post(f"{EDIT}submit/", {"do": "save", "text": text}, follow=True)
+    assert 'no state "nowhere"' in read(answer).one(id="findings").text
 
 
 def test_a_new_machine_is_saved_under_its_id_and_published_from_its_draft(as_, engine, db):
@@ -89,7 +97,7 @@ def test_a_new_machine_is_saved_under_its_id_and_published_from_its_draft(as_, e
     assert json.loads(fields(form)["text"])["id"] == "order"
     answer = client.post(NEW, fields(form) | {"do": "save"})
     draft = Draft.objects.get()
-    assert answer.url == f"/machines/order/edit/?draft={draft.pk}"
+    assert answer.url == f"/machines/order/edit/?draft={draft.pk}&check="
     assert client.get(answer.url).status_code == 200
     page = read(client.get(f"/machines/order/versions/drafts/{draft.pk}/"))
     publish = fields(page.one("section", id="publish").all("form")[0]) | {"rollout": ""}
