@@ -5,8 +5,8 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · 2 'short' for replies without the instance, 'slice' for such for as many jobs as some ms allow,
 --          '', or, likewise, 'traced' and for each job the trace context of its step (W3C traceparent, '-' for none), between
---          spaces · then job, token, result (JSON, or ''), job, token, result, ... (at most 1000 jobs) · 'runs' is
---          'slice' for jobs without results in one text: a line for each token, which stands before its jobs
+--          spaces, 'runs' as 'slice' · 3 and on: job, token, result (JSON, or ''), job, token, result, ... (at most 1000
+--          jobs); with 'runs' one text for jobs without results, a line for each token, which stands before its jobs
 -- Returns: {OK, reply, ...} in order, for each job or the first ones: send the others again. A reply:
 --          {OK, transition ids, '0', instance JSON or ''} the instance moved ('1' when it sent messages, and the states before
 --          when it is traced) · {OK} no instance waited for it · with 'short' and 'slice', in place of these two and where no
