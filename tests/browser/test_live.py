@@ -187,7 +187,8 @@ def test_what_a_handler_says_shows_on_the_page_of_its_job_while_it_runs(page, en
     go, on = threading.Event(), threading.Event()
 
     def start_device(job):
-        log.warning("calling the device")
+        for number in range(100):
+            log.warning("waiting %d", number)
         go.wait(LONG)
         log.warning("it has answered")
         on.wait(LONG)
@@ -199,9 +200,11 @@ def test_what_a_handler_says_shows_on_the_page_of_its_job_while_it_runs(page, en
             is_live(page)
             unloaded(page)
             said = page.locator("[data-region='output'] pre")
-            expect(said).to_contain_text("calling the device", timeout=LONG * 1000)
+            expect(said).to_contain_text("waiting 99", timeout=LONG * 1000)
+            said.evaluate("(text) => text.scrollTo({ top: 40 })")
             go.set()
             expect(said).to_contain_text("it has answered", timeout=LONG * 1000)
+            assert said.evaluate("(text) => text.scrollTop") == 40
         finally:
             go.set()
             on.set()

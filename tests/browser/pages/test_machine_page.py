@@ -102,3 +102,14 @@ def test_a_page_without_a_socket_asks_for_nothing_but_values_while_nothing_chang
         with page.expect_response(lambda response: POLL in response.url):
             pass
     assert [url for url in asked if POLL not in url and "/static/" not in url] == []
+
+
+def test_an_instance_that_is_created_again_under_its_id_is_deleted_no_longer(page, engine, activation):
+    engine.create(activation, "one")
+    page.goto(MACHINE)
+    is_live(page)
+    state = page.locator("tr[data-row='one'] [data-cell='states']")
+    engine.delete(activation, "one")
+    expect(state).to_have_text("deleted")
+    engine.create(activation, "one")
+    expect(state).to_have_text(re.compile("New"))

@@ -13,7 +13,7 @@ let latest = null;
 const connection = connectPage();
 const followed = new Map(); // job -> function that ends its subscription
 const FOLLOWED = 20; // jobs of one instance, at most
-const rejob = throttle(async () => (await refresh(["jobs"], address())) && follow(), 500);
+const rejob = throttle(async () => (await refresh(["jobs"], address())) && follow(), 1000);
 
 center();
 follow();

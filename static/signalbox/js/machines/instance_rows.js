@@ -36,7 +36,10 @@ export function watchNew() {
 function putRow(row, found) {
   const states = row.querySelector("[data-cell=states]");
   row.classList.toggle("gone", !found);
-  if (!found) return states.replaceChildren(mark("deleted"));
+  if (!found) {
+    delete row.dataset.revision; // a new instance may have the same id
+    return states.replaceChildren(mark("deleted"));
+  }
   if (row.dataset.revision === found.dataset.revision) return undefined;
   row.dataset.revision = found.dataset.revision;
   const fresh = found.querySelectorAll("[data-cell]");
