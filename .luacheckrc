@@ -10,7 +10,7 @@ files['machines/engine/lua'] = {
         'arithmetic', 'builtins', 'ecmascript', 'expressions', 'guard_explanation', 'sequences', 'values', -- expressions
         'awaited_jobs', 'batches', 'commit', 'creation', 'deletion', 'history_entries', 'instances', 'payloads', 'previews', 'pulse', 'repairs', 'step_jobs', 'step_log', 'step_plan', 'steps', -- instances
         'actions', 'chart', 'chart_writes', 'configurations', 'job_requests', 'permits', 'sends', -- interpreter
-        'completion', 'dead_jobs', 'due_jobs', 'group_admissions', 'group_limits', 'held_jobs', 'job_batches', 'job_repair', 'job_words', 'jobs', 'packed_leases', 'queue_bells', 'queue_counters', 'queue_limits', 'ready_order', -- jobs
+        'completion', 'dead_jobs', 'due_jobs', 'group_admissions', 'group_limits', 'held_jobs', 'job_batches', 'job_repair', 'job_words', 'jobs', 'packed_jobs', 'queue_bells', 'queue_counters', 'queue_limits', 'ready_order', -- jobs
         'accepted_senders', 'delivery', 'inbox', 'traces', -- messages
         'cardinality', 'locks', 'pattern_keys', 'scoreboards', 'sessions', -- patterns
         'data_indexes', 'failures', 'filters', 'keyset_pages', 'live_figures', 'queue_figures', 'texts', -- search

@@ -24,7 +24,7 @@ HELD = 2**47  # scores of held jobs begin here (group_limits.lua)
 MAX_RUNNING = 2_000  # leased jobs that one look reads, of each partition
 AT_ONCE = 1_000  # jobs of one round trip
 RECENT = 60_000  # ms
-FIELDS = ("group", "due", "created", "weight")
+FIELDS = ("group", "due", "weight", "created", "plain")
 Order = Literal["depth", "age", "rate"]
 
 
@@ -102,7 +102,7 @@ def read_groups(engine: Engine, machine: str, queue: str, *, most: int = MOST) -
     for partition, count in counts.items():
         ids = _list_ready(storage, partition.ready(queue), count, most * count // ready if ready > most else count)
         looked += len(ids)
-        for group, due, created, weight in _read_jobs(storage, partition, ids):
+        for group, due, weight, created in _read_jobs(storage, partition, ids):
             one = found.setdefault(group or "", GroupFigures(group or ""))
             one.waiting += 1
             since = int(due or created or now)
@@ -139,11 +139,16 @@ def _list_ready(storage: Storage, key: str, count: int, most: int) -> list[str]:
     return list(dict.fromkeys(id for ids in answers for id in ids))
 
 
-def _read_jobs(storage: Storage, partition: Partition, ids: list[str]) -> Iterator[list[str | None]]:
+def _read_jobs(storage: Storage, partition: Partition, ids: list[str]) -> Iterator[tuple[str | None, ...]]:
+    """Read group, due, weight and creation of the jobs that are still there. Those of a plain job are in one text, as
+    ``lua/jobs/packed_jobs.lua`` writes it."""
     for first in range(0, len(ids), AT_ONCE):
         names = [partition.job(id) for id in ids[first : first + AT_ONCE]]
         rows = storage.commands([(key, ("HMGET", key, *FIELDS)) for key in names])
-        yield from (row for row in rows if row[2])  # others have ended meanwhile
+        for *fields, created, plain in rows:
+            made = created or next(iter((plain or "").split(" ")[3:4]), None)
+            if made:
+                yield *fields, made
 
 
 def _read_limits(storage: Storage, partition: Partition, queue: str, found: dict[str, GroupFigures]) -> None:

@@ -20,6 +20,7 @@ from machines.engine import Conflict, Engine, Refused, SignalboxError
 from tests.conftest import remove
 from tests.engine.builders import NOW
 from tests.engine.dumps import dump, silence
+from tests.engine.jobs.stored_jobs import read_job
 
 from .strategies import EVENTS, publishable
 
@@ -218,7 +219,7 @@ class Life(RuleBasedStateMachine):
             for place in PLACES:
                 for job in self.engine.client.zrange(getattr(self.keys, place)(queue), 0, -1):
                     assert placed.setdefault(job, (queue, place)) == (queue, place)
-        rows = {key.rpartition(":")[2]: self.engine.client.hgetall(key) for key in self.scan("job:*")}
+        rows = {key.rpartition(":")[2]: read_job(self.engine.client, key) for key in self.scan("job:*")}
         assert placed == {job: (row["queue"], row["place"]) for job, row in rows.items()}
         waited = {job: id for id in self.versions for job in self.engine.get("m", id).jobs}
         unended = {job: row for job, row in rows.items() if row["place"] not in ("dead", "handled")}

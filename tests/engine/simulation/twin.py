@@ -11,10 +11,12 @@ from typing import Any
 from machines.engine import Engine, SignalboxError, SimulatedStep
 from machines.engine.definitions import compile_definition
 from tests.engine.builders import NOW
+from tests.engine.jobs.stored_jobs import read_job
 from tests.engine.versions.fleets import VALUES
 
 ID = "p"
 MOST_TIMERS = 200
+JOB_FIELDS = ("invoke", "src", "queue", "input")
 
 
 class Life:
@@ -103,7 +105,7 @@ class Life:
                     self.engine.hand_back(job, now=self.now)
 
     def end(self, job: Any) -> None:
-        invoke = self.engine.client.hget(self.part.job(job.id), "invoke")
+        invoke = read_job(self.engine.client, self.part.job(job.id)).get("invoke")
         if self.random.random() < 0.6:
             result = self.random.choice([None, {"token": "T1"}, 3])
             try:
@@ -118,7 +120,7 @@ class Life:
 
     def note(self) -> None:
         one = self.engine.get(self.name, ID)
-        jobs = [self.engine.client.hmget(self.part.job(job), "invoke", "src", "queue", "input") for job in one.jobs]
+        rows = [read_job(self.engine.client, self.part.job(job)) for job in one.jobs]
         self.seen.append(
             {
                 "configuration": one.configuration,
@@ -126,7 +128,9 @@ class Life:
                 "revision": one.revision,
                 "timers": sorted((timer.due, timer.id, timer.event, timer.state) for timer in one.timers),
                 "children": one.children,
-                "jobs": sorted(tuple(_text(part) for part in job) for job in jobs),
+                "jobs": sorted(
+                    tuple(row.get(name, "") for name in ("invoke", "src", "queue", "input")) for row in rows
+                ),
                 "history": len(self.engine.history(self.name, ID)),
                 "messages": self.engine.client.xlen(self.part.outbox),
                 "log": len(self.log()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from machines.engine import Engine
+from tests.engine.jobs.stored_jobs import read_job
 
 REVISION = "_version"
 
@@ -21,7 +22,7 @@ def dump(engine: Engine, machine: str, id: str, *jobs: str) -> dict[str, Any]:
         "entered": {state: redis.zscore(keys.state(state), id) for state in redis.smembers(keys.states)},
         "timers": [pair for pair in redis.zrange(keys.timers, 0, -1, withscores=True) if pair[0].endswith(f":{id}")],
         "late": [pair for pair in redis.zrange(keys.late, 0, -1, withscores=True) if pair[0].endswith(f":{id}")],
-        "jobs": {job: (redis.hgetall(keys.job(job)), place(engine, machine, job)) for job in named},
+        "jobs": {job: (read_job(redis, keys.job(job)), place(engine, machine, job)) for job in named},
         "lookups": {
             key: [member for member in redis.zrange(key, 0, -1) if member.endswith(f"\0{id}")]
             for key in sorted(redis.scan_iter(match=f"{root}:by:*"))
@@ -46,7 +47,7 @@ def dump_all(engine: Engine, machine: str, id: str) -> dict[str, Any]:
 def place(engine: Engine, machine: str, job: str) -> dict[str, float]:
     """Return the places of the queue that hold a job, with its score there."""
     keys, redis = engine.keys.partition(machine), engine.client
-    queue = redis.hget(keys.job(job), "queue") or ""
+    queue = read_job(redis, keys.job(job)).get("queue", "")
     scores = {
         name: redis.zscore(getattr(keys, name)(queue), job)
         for name in ("ready", "leased", "delayed", "dead", "handled")
@@ -69,7 +70,7 @@ def audit(engine: Engine, machine: str) -> None:
         assert max(scores) == instance.entered, id
         timers += len(instance.timers) if instance.suspended is None else 0
         for job in instance.jobs:
-            row = redis.hgetall(keys.job(job))
+            row = read_job(redis, keys.job(job))
             assert row["instance"] == id
             assert list(place(engine, machine, job)) == [row["place"]]
     assert redis.zcard(keys.timers) + redis.zcard(keys.late) == timers

@@ -10,6 +10,7 @@ from typing import Any
 
 from machines.engine import Engine
 from machines.engine.definitions import compile_definition
+from tests.engine.jobs.stored_jobs import read_job
 
 PLACES = ("ready", "leased", "delayed", "dead", "handled")
 
@@ -120,7 +121,7 @@ class StorageAudit:
         return found
 
     def check_jobs(self, held: Mapping[str, Mapping[str, str]]) -> None:
-        rows = {key.rpartition(":")[2]: self.redis.hgetall(key) for key in self.scan("job:*")}
+        rows = {key.rpartition(":")[2]: read_job(self.redis, key) for key in self.scan("job:*")}
         placed: Counter[str] = Counter()
         for queue in self.redis.smembers(self.keys.queues):
             for place in PLACES:
@@ -168,7 +169,7 @@ class StorageAudit:
         row.pop("_version", None)
         indexes = {key: redis.zscore(key, id) for key in self.scan("in:*")}
         timers = {m: s for m, s in redis.zrange(keys.timers, 0, -1, withscores=True) if m.endswith(f":{id}")}
-        jobs = {job: redis.hgetall(keys.job(job)) for job in row.get("_jobs", "").split()}
+        jobs = {job: read_job(redis, keys.job(job)) for job in row.get("_jobs", "").split()}
         places = {
             (job, place): redis.zscore(getattr(keys, place)(of["queue"]), job)
             for job, of in jobs.items()

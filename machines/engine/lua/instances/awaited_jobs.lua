@@ -1,4 +1,4 @@
--- needs: jobs, json, keys
+-- needs: jobs, json, keys, packed_jobs
 -- Lists the jobs that an instance waits for: those its active states have requested by invoke, and where each job is.
 local awaited_jobs = {}
 
@@ -15,9 +15,9 @@ local function find_dead_job(ctx, invoke)
     local dead = redis.pcall('ZREVRANGE', keys.dead(root, invoke.queue), 0, MAX_DEAD - 1)
     if dead.err then return nil end
     for _, job in ipairs(dead) do
-        local row = redis.pcall('HMGET', keys.job(root, job), 'instance', 'invoke', 'created')
-        if not row.err and row[1] == ctx.id and row[2] == invoke.id
-            and (ctx.chart or tonumber(row[3]) >= tonumber(ctx.raw._entered)) then
+        local row = packed_jobs.read(keys.job(root, job), 'instance', 'invoke', 'created')
+        if row and row.instance == ctx.id and row.invoke == invoke.id
+            and (ctx.chart or tonumber(row.created) >= tonumber(ctx.raw._entered)) then
             return job
         end
     end

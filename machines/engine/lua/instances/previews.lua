@@ -1,4 +1,4 @@
--- needs: chart, instances, json, keys, replies, sends, step_jobs, timers, work_budget
+-- needs: chart, instances, json, keys, packed_jobs, replies, sends, step_jobs, timers, work_budget
 -- Previews a repair from the context it made of the instance; writes nothing.
 local previews = {}
 
@@ -22,9 +22,8 @@ local function list_changes(ctx, before)
 end
 
 local function read_job(root, job)
-    local row = redis.pcall('HMGET', keys.job(root, job), 'src', 'queue', 'place', 'invoke')
-    if row.err then row = {} end
-    return { id = job, src = row[1] or '', queue = row[2] or '', place = row[3] or '', invoke = row[4] or '' }
+    local row = packed_jobs.read(keys.job(root, job), 'src', 'place', 'invoke') or {}
+    return { id = job, src = row.src or '', queue = row.queue or '', place = row.place or '', invoke = row.invoke or '' }
 end
 
 -- Lists the jobs that would be withdrawn: those of states left, and the one that the repair replaces.

@@ -14,7 +14,7 @@ local added, leaving, ending_job = {}, NONE, nil
 function step_jobs.sort(step, waiting)
     local kept, gone, program = {}, {}, step.program
     for job in gmatch(waiting, '%S+') do
-        local state = step.chart and program.invoked_by[redis.pcall('HGET', keys.job(program.root, job), 'invoke')]
+        local state = step.chart and program.invoked_by[jobs.read_invoke(program.root, job) or '']
         if step.has_ended or not state or step.exited[state] then gone[#gone + 1] = job else kept[#kept + 1] = job end
     end
     return kept, gone

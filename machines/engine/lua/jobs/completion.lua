@@ -137,7 +137,7 @@ function completion.attach_again(root, row, job, now)
     end
     local awaited = ctx.raw._jobs or ''
     for other in string.gmatch(awaited, '%S+') do
-        if redis.pcall('HGET', keys.job(root, other), 'invoke') == row.invoke then return end
+        if jobs.read_invoke(root, other) == row.invoke then return end
     end
     redis.call('HSET', keys.instance(root, row.instance), '_jobs', awaited == '' and job or awaited .. ' ' .. job)
 end

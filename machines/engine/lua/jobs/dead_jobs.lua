@@ -14,8 +14,7 @@ end
 -- Tells whether the instance already has a later job of the same invoke.
 local function has_later_job(ctx, job, row)
     for other in string.gmatch((ctx.raw._jobs or '') .. ' ' .. (ctx.raw._dead or ''), '%S+') do
-        if parse_number(other) > parse_number(job)
-            and redis.pcall('HGET', keys.job(ctx.program.root, other), 'invoke') == row.invoke then
+        if parse_number(other) > parse_number(job) and jobs.read_invoke(ctx.program.root, other) == row.invoke then
             return true
         end
     end

@@ -1,4 +1,4 @@
--- needs: due_times, group_limits, keys, packed_leases, queue_limits, slots
+-- needs: due_times, group_limits, keys, packed_jobs, queue_limits, slots
 -- Admissions of leased jobs by the home of their group, or of their queue as the group '', which so counts the jobs of all
 -- partitions of a machine. A job runs once it is admitted, under its token: so an admission whose token no longer holds its job
 -- is one of an attempt that ended, and can be freed at any time. Partitions that were refused are members, too (letter w), until
@@ -182,12 +182,11 @@ function group_admissions.list_leased(root, queue)
     local found, known = {}, {}
     if call('EXISTS', keys.rules(root, queue)) == 0 then return found end
     for _, job in ipairs(call('ZRANGE', keys.leased(root, queue), 0, LISTED - 1)) do
-        local row = redis.pcall('HMGET', keys.job(root, job), 'group', 'token')
-        local homes = not row.err and row[2] and group_admissions.find_homes(root, queue, row[1] or '', known) or {}
-        local token = packed_leases.get_token(row[2])
+        local row = packed_jobs.read(keys.job(root, job), 'group', 'token')
+        local homes = row and row.token and group_admissions.find_homes(root, queue, row.group or '', known) or {}
         for i = 1, #homes, 2 do
             local at = #found
-            found[at + 1], found[at + 2], found[at + 3], found[at + 4] = homes[i], homes[i + 1], job, token
+            found[at + 1], found[at + 2], found[at + 3], found[at + 4] = homes[i], homes[i + 1], job, row.token
         end
     end
     return found

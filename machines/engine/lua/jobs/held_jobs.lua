@@ -1,11 +1,11 @@
--- needs: group_limits, jobs, keys, queue_counters, queue_limits, ready_order
+-- needs: group_limits, jobs, keys, packed_jobs, queue_counters, queue_limits, ready_order
 -- Held jobs of a queue: those of groups that have reached their limits. A take makes ready what the limits allow by then.
 local held_jobs = {}
 
 local call = redis.call
 local MOST, GROUPS = 50, 100 -- jobs of a group, and groups, that one take makes ready
 local STEP = 10 -- groups that are marked where many are due
-local FIELDS = { 'queue', 'token', 'group', 'weight', 'priority', 'attempt', 'taken', 'due', 'created' }
+local FIELDS = { 'group', 'weight', 'priority', 'attempt', 'taken', 'due', 'created' }
 local LONGEST = 60000 -- ms after which a group is looked at again: one that is due later has waited since the clock was set back
 
 -- Makes ready the first held jobs of a group, as far as its limits allow; notes when to look at it again.
@@ -60,11 +60,11 @@ local function let_rest(root, queue, group, ms, now)
     local from, to = group_limits.list_ranges(group, 'r')
     for _, member in ipairs(call('ZRANGEBYLEX', keys.members(root, queue), from, to, 'LIMIT', 0, MOST)) do
         local _, _, job = group_limits.parse_member(member)
-        local row = redis.pcall('HMGET', keys.job(root, job), 'queue', 'priority', 'weight', 'attempt')
+        local row = packed_jobs.read(keys.job(root, job), 'priority', 'weight', 'attempt')
         call('ZREM', keys.members(root, queue), member)
-        if not row.err and row[1] == queue then
-            local spec = { priority = row[2] or nil, weight = row[3] or nil, attempt = row[4] or nil, group = group }
-            held_jobs.put_back(root, queue, job, spec)
+        if row and row.queue == queue then
+            row.group = group
+            held_jobs.put_back(root, queue, job, row)
         end
     end
     return group_limits.let_rest(root, queue, group, ms, now)
@@ -81,7 +81,7 @@ end
 -- not count the attempt. The group or queue rests for some ms or, without `ms`, as usual. Answers for how long; nil when the
 -- token no longer holds the job.
 function held_jobs.take_back(root, queue, job, token, group, ms, now)
-    local row = jobs.read_held(root, job, token, FIELDS)
+    local row = jobs.read_held(root, job, token, unpack(FIELDS))
     if not row or row.queue ~= queue or group ~= '' and not row.group then return nil end
     local attempt, key = tonumber(row.attempt) - 1, keys.job(root, job)
     local score = ready_order.compute_score(root, queue, job, row, attempt > 0 or group == '')

@@ -1,10 +1,10 @@
--- needs: arguments, dead_jobs, due_jobs, due_times, group_limits, jobs, keys, packed_leases, ready_order
+-- needs: arguments, dead_jobs, due_jobs, due_times, group_limits, jobs, keys, packed_jobs, ready_order
 -- Checks that each job is in the one place that its hash names, and repairs keys that were deleted, edited or half restored
 -- from outside. The engine itself never leaves such damage, because each move of a job is one call.
 local job_repair = {}
 
 local ID, QUEUE, MAX_QUEUE = '^%d+%-%d+$', '^[%a_][%w_.-]*$', 64
-local PLACE_FIELDS = { 'queue', 'place', 'token', 'priority', 'due', 'finished', 'lease', 'deadline', 'taken', 'attempt',
+local PLACE_FIELDS = { 'place', 'token', 'priority', 'due', 'finished', 'lease', 'deadline', 'taken', 'attempt',
     'group', 'weight' }
 local GRACE_MS = 10000 -- a live worker renews its lease within this and keeps the job
 local MAX_WHY = 5
@@ -29,12 +29,10 @@ end
 -- Reads the fields of a job that say where it belongs; nil for anything that is no job.
 local function read(root, job)
     if not string.find(job, ID) then return nil end
-    local found = redis.pcall('HMGET', keys.job(root, job), unpack(PLACE_FIELDS))
-    if found.err or not found[1] or #found[1] > MAX_QUEUE or not string.find(found[1], QUEUE) then return nil end
-    local row = {}
-    for i, name in ipairs(PLACE_FIELDS) do row[name] = found[i] or nil end
+    local row = packed_jobs.read(keys.job(root, job), unpack(PLACE_FIELDS))
+    if not row or #row.queue > MAX_QUEUE or not string.find(row.queue, QUEUE) then return nil end
     row.held = (row.token or '') ~= ''
-    return packed_leases.unpack(row)
+    return row
 end
 
 -- Computes the end of a lease of which only the job's hash is left. A lease that should have ended gets a short time: a
@@ -79,7 +77,7 @@ end
 local function repair_token(root, job, row, tally)
     local leased, key = row.place == 'leased', keys.job(root, job)
     if row.held and not leased then
-        jobs.spread_lease(root, job)
+        packed_jobs.spread(key)
         redis.call('HSET', key, 'token', '')
         count(tally, 'words')
     elseif leased and not parse_whole(row.attempt) then

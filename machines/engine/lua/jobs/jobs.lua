@@ -1,4 +1,4 @@
--- needs: due_times, failures, group_admissions, group_limits, json, keys, packed_leases, queue_bells, queue_counters
+-- needs: due_times, failures, group_admissions, group_limits, json, keys, packed_jobs, queue_bells, queue_counters
 -- needs: ready_order, strings, traces, version_counters
 -- Jobs and their places. A job is in exactly one of ready, leased, delayed, dead, handled of its queue, and its own hash
 -- names the place; every move goes through this module.
@@ -92,13 +92,15 @@ end
 
 -- Lists the fields of the job's hash; few, because every step that requests a job writes them.
 local function list_fields(spec, place, now)
+    local non_defaults = spec.non_defaults or jobs.list_non_defaults(spec)
+    local plain = place == 'ready' and not traces.current and packed_jobs.pack(spec, non_defaults, now)
+    if plain then return { 'place', place, 'plain', plain, unpack(non_defaults) } end
     local flat = { 'place', place, 'src', spec.src, 'queue', spec.queue, 'created', now }
     local count = 8
     if spec.instance then
         flat[9], flat[10], count = 'instance', spec.instance, 10
         if spec.invoke ~= '' then flat[11], flat[12], count = 'invoke', spec.invoke, 12 end
     end
-    local non_defaults = spec.non_defaults or jobs.list_non_defaults(spec)
     for i = 1, #non_defaults do flat[count + i] = non_defaults[i] end
     count = count + #non_defaults
     if place == 'delayed' then flat[count + 1], flat[count + 2], count = 'due', now + spec.delay, count + 2 end
@@ -131,7 +133,7 @@ end
 local function replace_waiting(root, job, spec, now)
     local key = keys.job(root, job)
     local before = redis.pcall('HGETALL', key)
-    local row, due = jobs.parse_row(before), now + spec.delay
+    local row, due = packed_jobs.parse(before), now + spec.delay
     if not row or row.invoke or row.place == 'leased' or (tonumber(row.attempt) or 0) > 0 then return nil end
     local saved = row.place == 'ready' and ready_order.save(root, row.queue, job, row)
     redis.call('ZADD', keys.delayed(root, row.queue), due, job)
@@ -191,22 +193,14 @@ function jobs.undo_replace(root, job, before)
     ready_order.restore(root, row.queue, job, row, before.saved)
 end
 
--- Stores each part of a lease in a field of its own, where it outlives the token.
-function jobs.spread_lease(root, job)
-    local key = keys.job(root, job)
-    local token = redis.pcall('HGET', key, 'token')
-    local row = type(token) == 'string' and packed_leases.unpack({ token = token })
-    if not row or not row.taken then return end
-    redis.call('HSET', key, 'token', row.token, 'attempt', row.attempt, 'taken', row.taken, 'worker', row.worker)
-end
-
 -- Moves a job to another place; `score` is its rank, or the ms at which its time there ends. It is added to the new place
 -- before it leaves the old one: when the new one cannot be written, nothing has changed.
 function jobs.move(root, job, queue, from, to, score, ...)
     redis.call('ZADD', places[to](root, queue), score, job)
     redis.pcall('ZREM', places[from](root, queue), job)
-    if from == 'leased' then jobs.spread_lease(root, job) end
-    redis.call('HSET', keys.job(root, job), 'place', to, ...)
+    local key = keys.job(root, job)
+    if from == 'leased' or from == 'ready' then packed_jobs.spread(key) end
+    redis.call('HSET', key, 'place', to, ...)
     if from == 'leased' then ring_requested_bell(root, queue) end
     if from == 'dead' then jobs.clear_failure(root, job) end
 end
@@ -262,27 +256,23 @@ end
 -- Deletes a job from any place. `why`: the counter to increment, 'withdrawn' or 'purged', which the worker of a leased job
 -- reads.
 function jobs.remove(root, job, why)
-    local found = redis.pcall('HMGET', keys.job(root, job), 'queue', 'place', 'unique', 'priority', 'group', 'weight', 'token')
-    if found.err or not found[1] then return end
-    local row = { queue = found[1], place = found[2], unique = found[3], priority = found[4], group = found[5] or nil,
-        weight = found[6], token = packed_leases.get_token(found[7]) }
+    local row = packed_jobs.read(keys.job(root, job), 'place', 'unique', 'priority', 'group', 'weight', 'token')
+    if not row then return end
     jobs.delete(root, job, row)
     if not why then return end
     queue_counters.increment(root, row.queue, why)
     if row.place == 'leased' then jobs.note_withdrawn(root, job, row) end
 end
 
--- Parses a flat list of fields and values to a table; nil for anything that is no job.
-function jobs.parse_row(flat)
-    if flat.err or #flat == 0 then return nil end
-    local row = { place = nil, src = nil, queue = nil, created = nil, instance = nil, invoke = nil } -- preallocates the table
-    for i = 1, #flat, 2 do row[flat[i]] = flat[i + 1] end
-    return row.queue and packed_leases.unpack(row) or nil
-end
-
 -- Reads the hash of a job as a table; nil when it is missing or no job.
 function jobs.read(root, job)
-    return jobs.parse_row(redis.pcall('HGETALL', keys.job(root, job)))
+    return packed_jobs.parse(redis.pcall('HGETALL', keys.job(root, job)))
+end
+
+-- Reads the invoke of a job; nil for one that no invoke requested, or that is gone.
+function jobs.read_invoke(root, job)
+    local row = packed_jobs.read(keys.job(root, job), 'invoke')
+    return row and row.invoke
 end
 
 -- Tells whether this attempt of the job is the last one.
@@ -290,17 +280,14 @@ function jobs.is_last_attempt(row)
     return tonumber(row.attempt) >= tonumber(row.attempts or jobs.DEFAULT.attempts)
 end
 
--- Reads fields of a job if the token holds it; `names` begins with queue and token. Otherwise answers nil and why:
--- 'withdrawn', 'gone' (ended, or never existed) or 'taken back'. A job that is not leased has no token.
-function jobs.read_held(root, job, token, names)
-    local found = redis.pcall('HMGET', keys.job(root, job), unpack(names))
-    if found.err or not found[1] then
-        return nil, redis.call('EXISTS', keys.withdrawn(root, job)) == 1 and 'withdrawn' or 'gone'
-    end
-    if packed_leases.get_token(found[2]) ~= token or token == '' then return nil, 'taken back' end
-    local row = { place = 'leased' }
-    for i = 1, #names do row[names[i]] = found[i] or nil end
-    return packed_leases.unpack(row)
+-- Reads the queue and further fields of a job if the token holds it. Otherwise answers nil and why: 'withdrawn', 'gone'
+-- (ended, or never existed) or 'taken back'. A job that is not leased has no token.
+function jobs.read_held(root, job, token, ...)
+    local row = packed_jobs.read(keys.job(root, job), 'token', ...)
+    if not row then return nil, redis.call('EXISTS', keys.withdrawn(root, job)) == 1 and 'withdrawn' or 'gone' end
+    if row.token ~= token or token == '' then return nil, 'taken back' end
+    row.place = 'leased'
+    return row
 end
 
 -- Answers the length of a job's lease in ms, as it was taken or extended last.
@@ -358,6 +345,7 @@ function jobs.reschedule(root, job, row, queue, due, now)
         ready_order.give_back(root, before, row)
     end
     if is_other or place ~= row.place then redis.pcall('ZREM', places[row.place](root, before), job) end
+    packed_jobs.spread(key)
     redis.call('HSET', key, 'place', place, 'queue', queue)
     if due then redis.call('HSET', key, 'due', due) end
     if is_other and row.unique then

@@ -1,4 +1,4 @@
--- needs: group_limits, jobs, json, keys, ready_order
+-- needs: group_limits, jobs, json, keys, packed_jobs, ready_order
 -- Reads the statistics of the queues of a partition.
 local queue_figures = {}
 
@@ -12,8 +12,8 @@ end
 
 -- Reads when a job became ready; nil for anything that is no job.
 local function read_ready_time(root, job)
-    local row = redis.pcall('HMGET', keys.job(root, job), 'due', 'created')
-    return not row.err and tonumber(row[1] or row[2]) or nil
+    local row = packed_jobs.read(keys.job(root, job), 'due', 'created')
+    return row and tonumber(row.due or row.created)
 end
 
 -- The first job of each priority has waited longest, except for retries: these keep their rank and wait anew. So the first

@@ -1,4 +1,4 @@
--- needs: history_entries, json, keys, packed_leases, strings, timers
+-- needs: history_entries, json, keys, packed_jobs, strings, timers
 -- Makes the record of an instance: everything that Redis holds about it, as one JSON text. Equal instances have equal
 -- records, so a record that is made twice tells whether the instance has changed in between.
 local instance_records = {}
@@ -54,7 +54,7 @@ end
 
 -- Makes the record of a job: {id, score in its place, field, value, ...}; nil for a job that is gone.
 function instance_records.make_job(root, job, places)
-    local sorted, held = sort_pairs(packed_leases.unpack_fields(redis.call('HGETALL', keys.job(root, job))))
+    local sorted, held = sort_pairs(packed_jobs.unpack_fields(redis.call('HGETALL', keys.job(root, job))))
     local place = places[held.place or '']
     if not held.queue or not place then return nil end
     return { job, redis.call('ZSCORE', place(root, held.queue), job) or '0', unpack(sorted) }, held
@@ -86,7 +86,8 @@ end
 function instance_records.list_held_jobs(root, id)
     local awaited, found = redis.call('HGET', keys.instance(root, id), '_jobs'), {}
     for _, job in ipairs(list_jobs({ _jobs = awaited or nil }, redis.call('HGET', keys.wrong(root), id) or nil)) do
-        if redis.call('HGET', keys.job(root, job), 'instance') == id then found[#found + 1] = job end
+        local row = packed_jobs.read(keys.job(root, job), 'instance')
+        if row and row.instance == id then found[#found + 1] = job end
     end
     return found
 end

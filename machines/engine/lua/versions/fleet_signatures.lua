@@ -1,4 +1,4 @@
--- needs: json, keys, programs
+-- needs: json, keys, packed_jobs, programs
 -- Reads the few fields of an instance that decide what a plan does with it, and makes its signature: instances of one
 -- signature have the same version, configuration and pending work.
 local fleet_signatures = {}
@@ -10,8 +10,8 @@ local EVENT = 3 -- place of the event in a timer
 
 -- Adds the place of a job to `found`, invoke -> place; jobs that no invoke asked for belong to nobody.
 local function add_job(root, job, found)
-    local row = pcall_redis('HMGET', keys.job(root, job), 'invoke', 'place')
-    if not row.err and row[1] and row[1] ~= '' then found[row[1]] = row[2] or 'gone' end
+    local row = packed_jobs.read(keys.job(root, job), 'invoke', 'place')
+    if row and (row.invoke or '') ~= '' then found[row.invoke] = row.place or 'gone' end
 end
 
 -- Reads invoke -> place of the open jobs, and of the dead ones that `wrong` names.

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from machines.engine import Engine, Instance
 from machines.engine.definitions import outline
+from tests.engine.jobs.stored_jobs import read_job
 
 from .model import Chart, State
 from .rendering import QUEUE, definition_of
@@ -88,7 +89,7 @@ class Audit:
         placed: Counter[str] = Counter()
         for place in PLACES:
             placed.update(self.engine.client.zrange(getattr(self.keys, place)(QUEUE), 0, -1))
-        rows = {key.rpartition(":")[2]: self.engine.client.hgetall(key) for key in self._scan("job:*")}
+        rows = {key.rpartition(":")[2]: read_job(self.engine.client, key) for key in self._scan("job:*")}
         assert placed == Counter(rows.keys())
         for id, instance in held.items():
             states = active_states(self.chart, instance.configuration)

@@ -6,6 +6,7 @@ import pytest
 
 from machines.engine import errors
 from machines.engine.keys import Partition
+from tests.engine.jobs.stored_jobs import read_job
 
 HOUR = 3_600_000
 T0 = 1_700_000_000_000
@@ -52,7 +53,7 @@ def dump(engine, machine: str, id: str) -> dict:
     hash.pop("_version")
     entered = {state: redis.zscore(partition.state(state), id) for state in redis.smembers(partition.states)}
     timers = {m: s for m, s in redis.zrange(partition.timers, 0, -1, withscores=True) if m.endswith(f":{id}")}
-    jobs = {job: redis.hgetall(partition.job(job)) for job in hash.get("_jobs", "").split()}
+    jobs = {job: read_job(redis, partition.job(job)) for job in hash.get("_jobs", "").split()}
     lookups = {
         key: [member for member in redis.zrange(key, 0, -1) if member.endswith(f"\0{id}")]
         for key in redis.scan_iter(f"{partition.root}:by:*".replace("{", "[{]").replace("}", "[}]"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.builders import NOW, machine
+from tests.engine.jobs.stored_jobs import read_job
 
 from ..instance_dump import audit, dump, dump_all, place
 
@@ -75,13 +76,13 @@ def test_a_withdrawn_job_comes_back_with_its_attempts(both):
     for job in jobs:
         both.fail(job, "no", delay=HOUR, now=NOW + 11)
     (job,) = both.get("thing", "busy").jobs
-    before = both.client.hgetall(both.keys.partition("thing").job(job)), place(both, "thing", job)
+    before = read_job(both.client, both.keys.partition("thing").job(job)), place(both, "thing", job)
     plan = both.plan("thing", 2)
     both.migrate(plan)
     assert both.client.exists(both.keys.partition("thing").job(job)) == 0
     both.migrate(plan.inverse())
     assert both.get("thing", "busy").jobs == [job]
-    assert (both.client.hgetall(both.keys.partition("thing").job(job)), place(both, "thing", job)) == before
+    assert (read_job(both.client, both.keys.partition("thing").job(job)), place(both, "thing", job)) == before
     audit(both, "thing")
 
 

@@ -1,4 +1,4 @@
--- needs: arguments, batches, completion, job_batches, jobs, json, keys, packed_leases, payloads, pulse
+-- needs: arguments, batches, completion, job_batches, jobs, json, keys, packed_jobs, payloads, pulse
 -- needs: queue_counters, replies, time_limit, traces, values
 -- sb_complete: completes jobs and moves their instances by done.invoke.<id>, each pair at once, if the token still holds the
 -- job.
@@ -17,38 +17,28 @@
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue)), for each job
 local MAX_JOBS, LOOK, SLICES = 1000, 16, 2 -- jobs between two looks at the clock; time of a call
-local FIELDS = { 'queue', 'token' }
 local NO_RESULT = {} -- never written
 local OK = replies.OK
-local pcall, pcall_redis, match = pcall, redis.pcall, string.match
-local gmatch = string.gmatch
+local pcall, pcall_redis, gmatch = pcall, redis.pcall, string.gmatch
 local end_invoke, add_ended_job = completion.end_invoke, batches.add_ended_job
 
--- The job that is completed, overwritten for each: a new table for each costs more.
-local held = { place = 'leased' }
-
--- Reads what a completion needs of a job that the token holds; nil and why when it does not. A token begins with the attempt.
--- What is remembered of a lease is true while the job has the token as it was then stored.
+-- Reads what a completion needs of a job that the token holds; nil and why when it does not. What is remembered of a lease is
+-- true while the job has the token as it was then stored.
 local function read_held(root, job, token, call)
     if call.ended and call.ended[job] then return nil, 'gone' end
     local key = call.prefix .. job
-    if token ~= call.token then call.token, call.lease = token, packed_leases.find(root, token) end
+    if token ~= call.token then call.token, call.lease = token, packed_jobs.find(root, token) end
     local lease = call.lease
-    local flat = lease and lease.flats[job]
-    if flat and pcall_redis('HGET', key, 'token') == lease.packed then
+    local created = lease and lease.made[job]
+    if created and pcall_redis('HGET', key, 'token') == lease.packed then
         local row = lease.row
-        row.key, row.instance, row.created = key, row.invoke and flat[10], flat[8]
+        row.key, row.instance, row.created = key, lease.instances[job], created
         return row
     end
-    local found = pcall_redis('HMGET', key, 'token', 'instance', 'invoke', 'created', 'queue', 'taken', 'worker',
-        'unique', 'group', 'batch', 'started')
-    if packed_leases.get_token(found[1]) ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
-    local row = held
-    row.key, row.instance, row.invoke, row.created = key, found[2], found[3] or nil, found[4]
-    row.token, row.attempt, row.queue, row.taken, row.worker = found[1], match(token, '^%d+'), found[5], found[6], found[7]
-    row.unique, row.group, row.batch, row.started = found[8] or nil, found[9] or nil, found[10] or nil, found[11]
-    row.run = nil
-    return packed_leases.unpack(row)
+    local row, lost = jobs.read_held(root, job, token, 'instance', 'invoke', 'created', 'attempt', 'taken', 'worker', 'unique',
+        'group', 'batch', 'started')
+    if row then row.key = key end
+    return row, lost
 end
 
 -- Deletes a job that ran for `ms`.

@@ -9,7 +9,7 @@
 -- Notifies: nothing
 -- Cost:    O(pairs * log(queue))
 
-local FIELDS = { 'queue', 'token', 'deadline', 'lease', 'extended', 'group' }
+local FIELDS = { 'deadline', 'lease', 'extended', 'group' }
 
 -- Leases of one queue are written together.
 local function add_renewal(renewed, root, queue, lease_end, job)
@@ -26,7 +26,7 @@ return function(KEYS, ARGV)
     local asks, known, counted = #ARGV % 2 == 1 and ARGV[#ARGV] == 'homes', {}, {}
     for i = 3, #ARGV - 1, 2 do
         local job = ARGV[i]
-        local row, lost = jobs.read_held(root, job, ARGV[i + 1], FIELDS)
+        local row, lost = jobs.read_held(root, job, ARGV[i + 1], unpack(FIELDS))
         if row then
             local lease_end = math.min(now + lease, tonumber(row.deadline or now + lease))
             add_renewal(renewed, root, row.queue, lease_end, job)

@@ -12,7 +12,7 @@
 local MAX_ERROR, MAX_TRACE = 1000, 16384
 local MAX_BACKOFF = 3600000 -- ms
 local NO_FAILURE = { error = '', kind = '' }
-local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'priority', 'attempt', 'attempts', 'backoff', 'jitter',
+local FIELDS = { 'instance', 'invoke', 'unique', 'priority', 'attempt', 'attempts', 'backoff', 'jitter',
     'stop', 'worker', 'taken', 'deadline', 'log', 'created', 'handled', 'traceparent', 'group', 'weight', 'batch', 'started' }
 
 -- Computes the delay before the next attempt. Exponential: backoff, twice, four times that, an hour at most; a longer
@@ -70,7 +70,7 @@ return function(KEYS, ARGV)
         kind = strings.cut_head(ARGV[4] or '', MAX_ERROR),
         trace = strings.cut_tail(ARGV[5] or '', MAX_TRACE),
     }
-    local row, lost = jobs.read_held(root, job, token, FIELDS)
+    local row, lost = jobs.read_held(root, job, token, unpack(FIELDS))
     if not row then return { replies.LOST, lost } end
     local reply
     if ARGV[6] == 'return' then

@@ -1,4 +1,4 @@
--- needs: arguments, awaited_jobs, instances, jobs, keys, packed_leases, redirects, replies
+-- needs: arguments, awaited_jobs, instances, jobs, keys, packed_jobs, redirects, replies
 -- sb_jobs: reads jobs of one queue in one place, first due first; or, by its id, one job; or the jobs of one instance.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -19,9 +19,9 @@ local function read_place(root, queue, place, limit, skip)
 end
 
 local function find_job(root, job)
-    local row = redis.call('HMGET', keys.job(root, job), 'queue', 'place')
-    local place = row[1] and jobs.places[row[2] or '']
-    return { job, place and redis.call('ZSCORE', place(root, row[1]), job) or '0' }, 1
+    local row = packed_jobs.read(keys.job(root, job), 'place')
+    local place = row and jobs.places[row.place or '']
+    return { job, place and redis.call('ZSCORE', place(root, row.queue), job) or '0' }, 1
 end
 
 -- Finds the jobs in the order of the instance, the dead ones last; none when there is no such instance.
@@ -69,8 +69,8 @@ return function(KEYS, ARGV)
     if not found then return total end
     local reply = { replies.OK, total }
     for i = 1, #found, 2 do
-        local flat = packed_leases.unpack_fields(redis.call('HGETALL', keys.job(root, found[i])))
-        local row = jobs.parse_row(flat)
+        local flat = packed_jobs.unpack_fields(redis.call('HGETALL', keys.job(root, found[i])))
+        local row = packed_jobs.parse(flat)
         if row then
             local at, count, until_field = #reply, #flat, UNTIL[row.place]
             if until_field then flat[count + 1], flat[count + 2] = until_field, found[i + 1] end

@@ -6,7 +6,6 @@
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(1)
 local MAX_NOTE = 800 -- bytes
-local FIELDS = { 'queue', 'token' }
 
 local function parse_number(text)
     local found = tonumber(text)
@@ -19,7 +18,7 @@ return function(KEYS, ARGV)
     local done, total = parse_number(ARGV[3] or ''), parse_number(ARGV[4] or '')
     arguments.need(done and (total or (ARGV[4] or '') == ''), 'done and total are numbers from 0')
     local now, clock = arguments.need_now(ARGV[6])
-    local row, lost = jobs.read_held(root, job, token, FIELDS)
+    local row, lost = jobs.read_held(root, job, token)
     if not row then return { replies.LOST, lost } end
     redis.call('HSET', keys.job(root, job), 'progress', json.encode({
         done = done, total = total or json.null, note = strings.cut_head(ARGV[5] or '', MAX_NOTE), at = now,

@@ -1,4 +1,4 @@
--- needs: arguments, due_times, group_limits, held_jobs, instances, jobs, json, keys, packed_leases, pulse
+-- needs: arguments, due_times, group_limits, held_jobs, instances, jobs, json, keys, packed_jobs, pulse
 -- needs: queue_bells, queue_counters, queue_limits, ready_order, replies, time_limit
 -- sb_take: leases up to `count` ready jobs of a queue to a worker: pop, lease, token and attempt in one call.
 -- KEYS:    1 root of the partition
@@ -20,9 +20,8 @@
 local MAX_COUNT, WAKE = 1000, 100
 local LOOK, SLICES = 16, 2 -- jobs between two looks at the clock; time of a call
 local LEASE = jobs.DEFAULT.lease
-local ALONE = {} -- a job without an instance, of which an end needs nothing more; its input may be long
 local call, pcall_redis = redis.call, redis.pcall
-local encode_data = instances.encode_data
+local encode_data, parse_made = instances.encode_data, packed_jobs.parse_made
 
 -- Checked before a job is popped: an error after that would lose it.
 local function check_arguments(queue, worker, count, lease, nonce)
@@ -35,14 +34,17 @@ local function check_arguments(queue, worker, count, lease, nonce)
     if string.find(nonce, '%s') then arguments.refuse('a nonce has no spaces') end
 end
 
--- Answers when a job became ready and its instance, if it is as `jobs.enqueue` writes most of them: never taken, and without
--- a timeout, a lease or a delay of its own. nil for all others, and for what is no job.
-local function find_plain(flat)
-    if flat[7] ~= 'created' or flat[5] ~= 'queue' or flat[3] ~= 'src' then return nil end
-    if not flat[9] then return flat[8] end
-    if flat[9] == 'instance' and flat[11] == 'invoke' and not flat[13] then return flat[8], flat[10] end
-    if flat[9] == 'input' and not flat[11] then return flat[8] end
-    return nil
+-- Finds the kind of a plain job among those of this call: its text, src and invoke as a brief reply has them, and the leases
+-- of its jobs as `packed_jobs.remember` takes them.
+local function find_kind(root, plain, taking, kinds)
+    local text = packed_jobs.find_kind(plain)
+    if not text or kinds[text] then return kinds[text or '-'] end
+    local job = packed_jobs.unpack({ plain = plain })
+    local row = { place = 'leased', token = taking.plain, attempt = '1', queue = job.queue, taken = taking.stamp,
+        worker = taking.worker, invoke = job.invoke, key = nil, instance = nil, created = nil, run = nil }
+    kinds[text] = { text = text, work = job.src .. ' ' .. (job.invoke or '') .. ' ', root = root, packed = taking.packed,
+        row = row, made = {}, instances = {} }
+    return kinds[text]
 end
 
 -- Leases any other job. The first attempt starts at `taken`; later ones store that in `started`.
@@ -91,13 +93,6 @@ local function put_back(root, queue, popped, first)
     popped.last, popped.is_cut = tonumber(popped[first - 1]), true
 end
 
--- Makes the lease of plain jobs of an invoke, as `packed_leases.remember` takes it.
-local function open_lease(root, queue, invoke, taking)
-    local row = { place = 'leased', token = taking.plain, attempt = '1', queue = queue, taken = taking.stamp,
-        worker = taking.worker, invoke = invoke, key = nil, instance = nil, created = nil, run = nil }
-    return { root = root, packed = taking.packed, row = row, flats = {} }
-end
-
 -- Jobs of one call mostly became ready and end their leases together: what is worked out from a time is kept for the next.
 local function lease_popped(root, queue, popped, taking)
     local now, plain_end, is_over, packed = taking.now, taking.now + (taking.lease or LEASE), taking.is_over, taking.packed
@@ -105,7 +100,9 @@ local function lease_popped(root, queue, popped, taking)
     local reply, leased, waits, at, held, first = { replies.OK, '', now }, {}, {}, 3, 0, math.huge
     local is_brief = taking.brief
     if is_brief then reply[4], reply[5], reply[6], at = '', taking.plain, plain_end, 6 end
-    local last_ready, bucket, has_group, lease, flats, invoke
+    local last_ready, bucket, has_group, lease
+    local kinds = { ['-'] = { text = '-' } } -- a damaged job is of none
+    local kind = kinds['-']
     for i = 1, #popped, 2 do
         if is_over and i > 1 and i % (2 * LOOK) == 1 and is_over() then
             put_back(root, queue, popped, i)
@@ -113,20 +110,29 @@ local function lease_popped(root, queue, popped, taking)
         end
         local job = popped[i]
         local key = prefix .. job
-        local flat = pcall_redis('HGETALL', key)
-        local ready, instance = find_plain(flat)
-        local row = not ready and jobs.parse_row(flat)
+        local plain, row, flat = pcall_redis('HGET', key, 'plain'), nil, nil
+        local ready, instance
+        if type(plain) == 'string' then
+            ready, instance = parse_made(plain, kind.text)
+            if not ready then
+                kind = find_kind(root, plain, taking, kinds)
+                ready, instance = parse_made(plain, kind.text)
+            end
+            if ready then lease = lease or kind end
+        end
+        if ready and (instance == '' or not is_brief) then
+            flat = packed_jobs.unpack_fields(call('HGETALL', key))
+        elseif not ready then
+            flat = pcall_redis('HGETALL', key)
+            row = packed_jobs.parse(flat)
+        end
         if row and row.group and taking.groups and not admit(root, queue, job, row, taking) then row = nil end
         if ready or row then
             local token, lease_end, score = taking.plain, plain_end, plain_score
             if ready then
                 call('HSET', key, 'place', 'leased', 'token', packed)
-                if not lease then
-                    invoke = flat[12]
-                    lease = open_lease(root, queue, invoke, taking)
-                    flats = lease.flats
-                end
-                if flat[12] == invoke then flats[job] = instance and flat or ALONE end
+                if instance == '' then instance = nil end
+                if kind == lease then lease.made[job], lease.instances[job] = ready, instance end
             else
                 token, lease_end = lease_job(key, row, taking)
                 ready, instance, score = row.due or row.created, row.instance, lease_end
@@ -152,14 +158,14 @@ local function lease_popped(root, queue, popped, taking)
             elseif row or not instance then
                 reply[at + 1], at = { job, flat, token, lease_end, def, data }, at + 1
             else
-                reply[at + 1] = job .. ' ' .. ready .. ' ' .. flat[4] .. ' ' .. flat[12] .. ' ' .. def .. ' ' .. instance
+                reply[at + 1] = job .. ' ' .. ready .. ' ' .. kind.work .. def .. ' ' .. instance
                 reply[at + 2], at = data, at + 2
             end
         end
     end
     if held > 0 then
         call('ZADD', keys.leased(root, queue), unpack(leased))
-        if lease then packed_leases.remember(lease, held / 2) end
+        if lease then packed_jobs.remember(lease, held / 2) end
         due_times.note(root, first, now)
         queue_counters.count_wait_times(root, queue, waits)
     end
@@ -205,8 +211,8 @@ return function(KEYS, ARGV)
         local time = redis.call('TIME')
         taking.nonce = time[1] .. time[2]
     end
-    taking.plain = '1-' .. taking.nonce .. string.char(packed_leases.PLAIN)
-    taking.packed = packed_leases.pack(taking.plain, taking.stamp, worker)
+    taking.plain = '1-' .. taking.nonce .. string.char(packed_jobs.PLAIN)
+    taking.packed = packed_jobs.pack_lease(taking.plain, taking.stamp, worker)
     jobs.check_place(root, queue, 'leased')
     jobs.wake_delayed(root, queue, now, WAKE)
     local asked, hears = count, ARGV[7] == 'hears'

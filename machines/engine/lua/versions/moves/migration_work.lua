@@ -1,4 +1,4 @@
--- needs: chart, durations, keys, sends, timers
+-- needs: chart, durations, jobs, keys, sends, timers
 -- What happens to the pending work of an instance that gets another version: its timers, jobs and children. The same timer,
 -- job or child stays as it is; what has no counterpart ends; what the new configuration has besides begins.
 local migration_work = {}
@@ -115,8 +115,8 @@ local function rename_dead(result)
     local text = redis.call('HGET', keys.wrong(root), result.before.id)
     local ok, causes = pcall(cjson.decode, text or '{}')
     for cause in pairs(ok and type(causes) == 'table' and causes or {}) do
-        local invoke = string.find(cause, JOB) and redis.pcall('HGET', keys.job(root, cause), 'invoke')
-        local new = type(invoke) == 'string' and spec.invokes[invoke]
+        local invoke = string.find(cause, JOB) and jobs.read_invoke(root, cause)
+        local new = invoke and spec.invokes[invoke]
         if new and new ~= invoke then result.renamed[cause] = { new, invoke } end
     end
 end
@@ -125,8 +125,7 @@ end
 local function sort_jobs(result, wanted)
     local before, spec, root = result.before, result.source.spec, result.plan.root
     for job in string.gmatch(before.raw._jobs or '', '%S+') do
-        local invoke = redis.pcall('HGET', keys.job(root, job), 'invoke')
-        invoke = type(invoke) == 'string' and invoke or ''
+        local invoke = jobs.read_invoke(root, job) or ''
         local new = spec.invokes and spec.invokes[invoke]
         if new and wanted[new] and not wanted[new].machine then
             result.jobs[#result.jobs + 1] = job
@@ -220,7 +219,7 @@ function migration_work.finish(result)
     local kept = {}
     for _, job in ipairs(result.jobs) do
         local renamed = result.renamed[job]
-        local id = renamed and renamed[1] or redis.pcall('HGET', keys.job(result.plan.root, job), 'invoke')
+        local id = renamed and renamed[1] or jobs.read_invoke(result.plan.root, job) or ''
         local host = after.program.invoked_by[id]
         if host and after.exited[host] then
             result.withdrawn[#result.withdrawn + 1] = job

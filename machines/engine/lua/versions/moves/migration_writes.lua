@@ -1,5 +1,5 @@
 -- needs: chart_writes, commit, data_indexes, dead_jobs, due_times, job_requests, jobs, json, keys, migration_marks, step_log
--- needs: ready_order, timers, undo_records, values, work_budget
+-- needs: packed_jobs, ready_order, timers, undo_records, values, work_budget
 -- Commits the move of an instance to another version: indexes, history, jobs, timers and messages, then its hash. When a
 -- write fails, because of a key of another type for example, the earlier ones are undone.
 local migration_writes = {}
@@ -148,9 +148,9 @@ local function write_jobs(result)
     local added = add_jobs(result)
     for job, pair in pairs(result.renamed) do
         local key = keys.job(root, job)
+        packed_jobs.spread(key)
         local was = call('HGET', key, 'invoke')
         if was then
-            jobs.spread_lease(root, job) -- what is remembered of the lease has the invoke before
             call('HSET', key, 'invoke', pair[1])
             log_undo('HSET', key, 'invoke', was)
         end
