@@ -15,6 +15,7 @@ from typing import Any
 from machines.engine import Engine
 from machines.engine.keys import Partition
 from tests.engine.jobs.group_members import list_wrong_members
+from tests.engine.jobs.stored_jobs import unpack_job
 
 PLACES = ("ready", "leased", "delayed", "dead", "handled")
 ENDED = ("dead", "handled")
@@ -121,7 +122,7 @@ class _Scan:
     def _hashes(self, kind: str) -> dict[str, Row]:
         ids = self._named(kind)
         rows = self._each("hgetall", [f"{self.keys.root}{kind}{id}" for id in ids])
-        return dict(zip(ids, rows, strict=True))
+        return dict(zip(ids, map(unpack_job, rows) if kind == ":job:" else rows, strict=True))
 
     def _each(self, command: str, keys: list[str], *arguments: Any) -> Iterator[Any]:
         for start in range(0, len(keys), BATCH):

@@ -3,8 +3,12 @@
 
 def read_job(client, key: str) -> dict[str, str]:
     """Read the fields of a job, those of a packed one as if each were stored by itself."""
-    row = client.hgetall(key)
-    if "plain" in row:
+    return unpack_job(client.hgetall(key))
+
+
+def unpack_job(row: dict[str, str]) -> dict[str, str]:
+    """Unpack the fields of a packed job, in place."""
+    if row.get("plain", "").count(" ") >= 4:
         src, queue, invoke, created, instance = row.pop("plain").split(" ", 4)
         row |= {"src": src, "queue": queue, "created": created}
         row |= {"invoke": invoke, "instance": instance} if instance else {}

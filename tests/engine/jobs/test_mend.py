@@ -110,6 +110,30 @@ def test_what_was_damaged_is_mended_and_worked_off_once(engine, keys, name):
     assert engine.counts("errand") == {"Idle": 0, "Busy": 0, "Done": 5, "Failed": 1}
 
 
+@pytest.mark.parametrize(
+    "plain", ["", "x", "-1 z", "work work w", "work work work 1", "work work w x", "work work w t x"]
+)
+def test_a_damaged_job_takes_no_other_with_it(engine, plain):
+    busy(engine, *"xyz")
+    keys = engine.keys.partition("errand")
+    engine.client.hset(keys.job("0-2"), "plain", plain)
+    assert [job.id for job in take(engine, count=10)] == ["0-1", "0-3"]
+    assert engine.mend("errand", now=NOW) == MendReport()
+    assert engine.fire("errand", "y", "abandon", now=NOW).state != "Busy"
+
+
+def test_a_job_that_was_never_taken_is_where_its_hash_says(engine):
+    busy(engine, *"xy")
+    keys = engine.keys.partition("errand")
+    engine.client.hset(keys.job("0-1"), "place", "delayed")
+    engine.client.hset(keys.job("0-2"), "place", "dead")
+    assert engine.mend("errand", now=NOW) == MendReport(delayed=1, dead=1, strays=2)
+    engine.sweep("errand", now=NOW + 10)
+    assert places(engine) == {"0-1": "ready", "0-2": "dead"}
+    engine.redrive("errand", "work", actor="ann", reason="again", now=NOW + 10)
+    assert [job.instance for job in take(engine, now=NOW + 10, count=9)] == ["x", "y"]
+
+
 def test_a_healthy_partition_is_left_exactly_as_it_is(engine, keys):
     calm(engine, keys)
     for at in (NOW, NOW + 10 * LEASE, None):

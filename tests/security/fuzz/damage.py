@@ -43,9 +43,9 @@ PLACES = [
 ]  # fmt: skip
 FIELDS = [
     "_version", "_state", "_def", "_entered", "_jobs", "_timers", "_children", "_parent", "_suspended", "_created",
-    "_actor", "n", "t", "l", "x", "place", "queue", "token", "attempt", "attempts", "instance", "invoke", "unique",
-    "lease", "timeout", "taken", "started", "created", "due", "deadline", "priority", "backoff", "stop", "log",
-    "progress", "input", "current", "newest", "instances", "jobs", "by", "partitions", "sensitive", "def:1",
+    "_actor", "n", "t", "l", "x", "place", "queue", "token", "plain", "attempt", "attempts", "instance", "invoke",
+    "unique", "lease", "timeout", "taken", "started", "created", "due", "deadline", "priority", "backoff", "stop",
+    "log", "progress", "input", "current", "newest", "instances", "jobs", "by", "partitions", "sensitive", "def:1",
     "program", "source", "digest", "secret", "paused", "concurrency", "rate", "tat", "declared_rate",
     "declared_concurrency", "enqueued", "body", "kind", "machine", "id", "map", "initial", "reason", "token",
     "fence", "since", "until", "owner", "value", "generation", "run", "floor", "longest", "0", "1", "_", "c:hits",

@@ -95,6 +95,7 @@ end
 
 local function repair(root, job, row, now, tally)
     repair_place(root, job, row, tally)
+    if row.place ~= 'ready' and row.place ~= 'leased' then packed_jobs.spread(keys.job(root, job)) end
     repair_membership(root, job, row, now, tally)
     repair_token(root, job, row, tally)
     repair_queue_list(root, row.queue, tally)

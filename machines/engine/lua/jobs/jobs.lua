@@ -411,11 +411,11 @@ function jobs.wake_delayed(root, queue, now, limit)
     local ready, gone, woken = {}, {}, 0
     for i = 1, #due, 2 do
         local job = due[i]
-        local row = redis.pcall('HMGET', keys.job(root, job), 'queue', 'priority', 'group', 'weight', 'attempt')
+        local row = packed_jobs.read(keys.job(root, job), 'priority', 'group', 'weight', 'attempt')
         gone[#gone + 1] = job
-        if not row.err and row[1] then
-            local spec = { priority = row[2], group = row[3] or nil, weight = row[4] }
-            ready[#ready + 1] = ready_order.compute_score(root, queue, job, spec, (tonumber(row[5]) or 0) > 0)
+        if row then
+            local spec = { priority = row.priority, group = row.group, weight = row.weight }
+            ready[#ready + 1] = ready_order.compute_score(root, queue, job, spec, (tonumber(row.attempt) or 0) > 0)
             ready[#ready + 1] = job
             woken = woken + 1
         end

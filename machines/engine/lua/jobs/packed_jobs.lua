@@ -10,8 +10,8 @@ packed_jobs.PLAIN = string.byte('+')
 
 -- The kind of a plain job: its src, queue and invoke, which are those of many. Behind it when it was created, and its instance.
 -- Of a job that no instance waits for these are empty.
-local KIND, MADE = '^%S+ %S+ %S* ', '^(%S+) (.*)$'
-local JOB = '^(%S+) (%S+) (%S*) (%S+) (.*)$'
+local KIND, MADE = '^(%S+ %S+ %S* )%d+ ', '^(%d+) (.*)$'
+local JOB = '^(%S+) (%S+) (%S*) (%d+) (.*)$'
 -- The token, and when and by whom the job was taken. Jobs that were taken before this was so have a field for each.
 local LEASE = '^(%S+) (%S+) (.*)$'
 
@@ -77,7 +77,8 @@ function packed_jobs.read(key, ...)
     if found.err or not (found[1] or found[2]) then return nil end
     local row = { queue = found[1] or nil, plain = found[2] or nil }
     for i = 1, select('#', ...) do row[select(i, ...)] = found[i + 2] or nil end
-    return packed_jobs.unpack(row)
+    packed_jobs.unpack(row)
+    return row.queue and row or nil
 end
 
 -- Reads all fields of a job as a row; nil for anything that is no job.
@@ -101,10 +102,10 @@ function packed_jobs.spread(key)
     local found = redis.pcall('HMGET', key, 'plain', 'token')
     if found.err then return end
     local row, flat = packed_jobs.unpack({ plain = found[1] or nil, token = found[2] or nil }), {}
-    if not found[1] and (row.token == nil or row.token == found[2]) then return end
+    if not (row.queue or found[2] and row.token ~= found[2]) then return end
     for name, value in pairs(row) do flat[#flat + 1], flat[#flat + 2] = name, value end
     redis.call('HSET', key, unpack(flat))
-    if found[1] then redis.call('HDEL', key, 'plain') end
+    if row.queue then redis.call('HDEL', key, 'plain') end
 end
 
 return packed_jobs

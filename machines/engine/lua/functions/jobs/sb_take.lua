@@ -101,7 +101,7 @@ local function lease_popped(root, queue, popped, taking)
     local is_brief = taking.brief
     if is_brief then reply[4], reply[5], reply[6], at = '', taking.plain, plain_end, 6 end
     local last_ready, bucket, has_group, lease
-    local kinds = { ['-'] = { text = '-' } } -- a damaged job is of none
+    local kinds = { ['-'] = { text = ' ' } } -- a damaged job is of none
     local kind = kinds['-']
     for i = 1, #popped, 2 do
         if is_over and i > 1 and i % (2 * LOOK) == 1 and is_over() then
