@@ -10,7 +10,11 @@ from playwright.sync_api import Page
 LOADED = """async () => {
     const fetcher = await import("/static/signalbox/js/shared/fetcher.js");
     const answer = (status, body = "{}", headers = {}) => new Response(body, { status, headers });
-    Object.assign(window, { ...fetcher, asked: [], taken: [], answer });
+    const follow = (address, take) => fetcher.throttle(async (signal) => {
+        const found = await fetcher.fetchJson(address(), { signal });
+        if (found) take(found);
+    }, undefined, { seen: true });
+    Object.assign(window, { ...fetcher, asked: [], taken: [], answer, follow });
     window.reply = () => answer(200);
     window.fetch = (url, options) => {
         asked.push(String(url));

@@ -47,7 +47,7 @@ def find(client, word: str, term: str = "text", written: str = "{}") -> tuple[li
     asked = {term: written.format(word)}
     answer = client.get(reverse("signalbox:machine", args=["shelf"]), asked)
     page = answer.context["page"]
-    return sorted(one.id for one in page.table.page.instances), page.table.found, page.track.total
+    return sorted(one.id for one in page.table.page.instances), page.table.found, page.counts.total
 
 
 def find_anywhere(client, word: str) -> list[tuple[str, tuple[str, ...]]]:
