@@ -5,6 +5,7 @@ the order of a queue mixes its groups, so the deep ones are found, and counts ar
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -25,6 +26,7 @@ MAX_RUNNING = 2_000  # leased jobs that one look reads, of each partition
 AT_ONCE = 1_000  # jobs of one round trip
 RECENT = 60_000  # ms
 FIELDS = ("group", "due", "weight", "created", "plain")
+PLAIN = re.compile(r"\S+ \S+ \S* (\d+) ")
 Order = Literal["depth", "age", "rate"]
 
 
@@ -146,9 +148,10 @@ def _read_jobs(storage: Storage, partition: Partition, ids: list[str]) -> Iterat
         names = [partition.job(id) for id in ids[first : first + AT_ONCE]]
         rows = storage.commands([(key, ("HMGET", key, *FIELDS)) for key in names])
         for *fields, created, plain in rows:
-            made = created or next(iter((plain or "").split(" ")[3:4]), None)
-            if made:
-                yield *fields, made
+            if not created and plain and (packed := PLAIN.match(plain)):
+                created = packed[1]
+            if created:
+                yield *fields, created
 
 
 def _read_limits(storage: Storage, partition: Partition, queue: str, found: dict[str, GroupFigures]) -> None:

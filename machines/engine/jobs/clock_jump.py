@@ -33,7 +33,7 @@ def list_words(bounds: ClockBounds | None) -> list[str]:
 class ClockJump:
     """A server's clock was set. ``server``: its address, "" for the only one; ``expected``: ms that the clock should
     have shown, ``shown``: what it showed; ``worker``: who noticed; ``undone``: a later jump led back, ``acknowledged``:
-    a worker knows of it."""
+    its alarm was."""
 
     server: str
     expected: int
@@ -81,7 +81,7 @@ class ClockJumps:
         return found
 
     def acknowledge(self, server: str) -> None:
-        """Note that a worker knows of a server's latest jump. Raises EngineUnavailable."""
+        """Note that the alarm about a server's latest jump was acknowledged. Raises EngineUnavailable."""
         for jump in self.read():
             if jump.server == server:
                 self._write(replace(jump, acknowledged=True))

@@ -6,7 +6,7 @@ local packed_jobs = {}
 local match, sub = string.match, string.sub
 
 -- The last letter of the token of a plain job. Any other ends with a '-'.
-packed_jobs.PLAIN = string.byte('+')
+packed_jobs.PLAIN = '+'
 
 -- The kind of a plain job: its src, queue and invoke, which are those of many. Behind it when it was created, and its instance.
 -- Of a job that no instance waits for these are empty.
@@ -71,12 +71,12 @@ function packed_jobs.unpack(row)
     return row
 end
 
--- Reads fields of a job as a row; nil for anything that is no job. `names` has the token where it has parts of the lease.
+-- Reads fields of a job as a row; nil for anything that is no job. The token is among them where parts of the lease are.
 function packed_jobs.read(key, ...)
     local found = redis.pcall('HMGET', key, 'queue', 'plain', ...)
     if found.err or not (found[1] or found[2]) then return nil end
     local row = { queue = found[1] or nil, plain = found[2] or nil }
-    for i = 1, select('#', ...) do row[select(i, ...)] = found[i + 2] or nil end
+    for i, name in ipairs({ ... }) do row[name] = found[i + 2] or nil end
     packed_jobs.unpack(row)
     return row.queue and row or nil
 end

@@ -1,8 +1,8 @@
 import { center } from "../diagram/frames.js";
 import { throttle } from "../shared/fetcher.js";
 import { connectPage } from "../live/indicator.js";
-import { refresh } from "../shared/regions.js";
-import { address, startReplay, settle } from "./replay.js";
+import { address, refresh } from "../shared/regions.js";
+import { startReplay, settle } from "./replay.js";
 
 const { machine, instance } = document.body.dataset;
 const REGIONS = ["past", "head", "requests", "view", "caption", "drawing", "trail", "held", "actions", "actions-aside", "waiting", "jobs", "family", "data", "history"];

@@ -1,9 +1,8 @@
 // The slider that replays an instance's history. It says at once where it is; the server renders the rest.
 
 import { throttle } from "../shared/fetcher.js";
-import { openSheet, refresh } from "../shared/regions.js";
+import { address, openSheet, refresh } from "../shared/regions.js";
 
-const { page } = document.body.dataset;
 const BEAT = 900; // ms between two steps while it plays
 const EDITABLE = "input:not([type=range]), textarea, select, [contenteditable], [data-diagram]";
 const bar = document.querySelector("[data-replay]");
@@ -97,11 +96,6 @@ function compare(revision, again) {
   else url.searchParams.delete("with");
   history.replaceState(null, "", url);
   again();
-}
-
-/** Returns the address of this page, also after a POST to another one. */
-export function address() {
-  return location.pathname === page ? location.href : page;
 }
 
 function readTrail() {

@@ -4,11 +4,11 @@ import { throttle } from "../shared/fetcher.js";
 import { figure } from "../shared/format.js";
 import { copyFigures, countOf, putLive } from "../diagram/drawing.js";
 import { changesIn, put, putCount, putDepths } from "../shared/dom.js";
-import { find, load, swap } from "../shared/regions.js";
+import { address, find, load, swap } from "../shared/regions.js";
 import { refreshRows, watchNew } from "./instance_rows.js";
 import { completeQueryLine } from "./query_line.js";
 
-const { machine, version, current, page } = document.body.dataset;
+const { machine, version, current } = document.body.dataset;
 const REGIONS = ["versions", "modes", "tabs", "states"];
 const OFTEN = 10_000; // ms between two readings by the clock: ages grow and rates fall while nothing happens
 const SELDOM = 60_000; // the same in the mode of counts
@@ -69,8 +69,8 @@ function show(value) {
   document.querySelector("[data-outdated]").hidden = String(value.version) === current;
 }
 
-// Shows all other figures, as the server renders them now. A newer version has a diagram of other parts, and is announced. A frozen
-// page stays as it is, and asks again once it is not.
+// Shows all other figures, as the server renders them now. A newer version has a diagram of other parts, and is announced. A
+// frozen page stays as it is, and asks again once it is not.
 async function renew(signal) {
   const fresh = isResting() ? null : await load(addressFigures(), { signal });
   if (isResting()) return again();
@@ -84,9 +84,9 @@ async function renew(signal) {
   await refreshRows(signal);
 }
 
-// The address of the page without what has no figures. After a refused form, `location` has another path.
+// The address of the page without what has no figures.
 function addressFigures() {
-  const url = new URL(location.pathname === page ? location.href : page, location.href);
+  const url = new URL(address(), location.href);
   url.searchParams.set("figures", "");
   return url;
 }

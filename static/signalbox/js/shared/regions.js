@@ -23,6 +23,12 @@ export async function load(url, { signal, late = false } = {}) {
   return text === null || (!late && location.href !== here) ? null : parseHtml(text);
 }
 
+/** Returns the address of this page, also where it took a form: it then has another one, which leads away when it is read. */
+export function address() {
+  const { page } = document.body.dataset;
+  return location.pathname === page ? location.href : page;
+}
+
 export function find(root, name) {
   return [...root.querySelectorAll("[data-region]")].find((element) => element.dataset.region === name);
 }

@@ -20,6 +20,7 @@
 local MAX_COUNT, WAKE = 1000, 100
 local LOOK, SLICES = 16, 2 -- jobs between two looks at the clock; time of a call
 local LEASE = jobs.DEFAULT.lease
+local NO_KIND = { text = ' ' } -- no plain job begins so
 local call, pcall_redis = redis.call, redis.pcall
 local encode_data, parse_made = instances.encode_data, packed_jobs.parse_made
 
@@ -35,16 +36,29 @@ local function check_arguments(queue, worker, count, lease, nonce)
 end
 
 -- Finds the kind of a plain job among those of this call: its text, src and invoke as a brief reply has them, and the leases
--- of its jobs as `packed_jobs.remember` takes them.
+-- of its jobs as `packed_jobs.remember` takes them. A damaged job is of no kind.
 local function find_kind(root, plain, taking, kinds)
     local text = packed_jobs.find_kind(plain)
-    if not text or kinds[text] then return kinds[text or '-'] end
+    if not text then return NO_KIND end
+    if kinds[text] then return kinds[text] end
     local job = packed_jobs.unpack({ plain = plain })
     local row = { place = 'leased', token = taking.plain, attempt = '1', queue = job.queue, taken = taking.stamp,
         worker = taking.worker, invoke = job.invoke, key = nil, instance = nil, created = nil, run = nil }
-    kinds[text] = { text = text, work = job.src .. ' ' .. (job.invoke or '') .. ' ', root = root, packed = taking.packed,
-        row = row, made = {}, instances = {} }
+    kinds[text] = { text = text, src = job.src, work = job.src .. ' ' .. (job.invoke or '') .. ' ', root = root,
+        packed = taking.packed, row = row, made = {}, instances = {} }
     return kinds[text]
+end
+
+-- Lists the fields and values of a plain job as if each were stored by itself.
+local function list_plain(key, kind, created, instance)
+    local flat = { 'place', 'ready', 'src', kind.src, 'queue', kind.row.queue, 'created', created }
+    if instance ~= '' then
+        flat[9], flat[10], flat[11], flat[12] = 'instance', instance, 'invoke', kind.row.invoke
+    else
+        local input = call('HGET', key, 'input')
+        if input then flat[9], flat[10] = 'input', input end
+    end
+    return flat
 end
 
 -- Leases any other job. The first attempt starts at `taken`; later ones store that in `started`.
@@ -101,8 +115,7 @@ local function lease_popped(root, queue, popped, taking)
     local is_brief = taking.brief
     if is_brief then reply[4], reply[5], reply[6], at = '', taking.plain, plain_end, 6 end
     local last_ready, bucket, has_group, lease
-    local kinds = { ['-'] = { text = ' ' } } -- a damaged job is of none
-    local kind = kinds['-']
+    local kinds, kind = {}, NO_KIND
     for i = 1, #popped, 2 do
         if is_over and i > 1 and i % (2 * LOOK) == 1 and is_over() then
             put_back(root, queue, popped, i)
@@ -121,7 +134,7 @@ local function lease_popped(root, queue, popped, taking)
             if ready then lease = lease or kind end
         end
         if ready and (instance == '' or not is_brief) then
-            flat = packed_jobs.unpack_fields(call('HGETALL', key))
+            flat = list_plain(key, kind, ready, instance)
         elseif not ready then
             flat = pcall_redis('HGETALL', key)
             row = packed_jobs.parse(flat)
@@ -211,7 +224,7 @@ return function(KEYS, ARGV)
         local time = redis.call('TIME')
         taking.nonce = time[1] .. time[2]
     end
-    taking.plain = '1-' .. taking.nonce .. string.char(packed_jobs.PLAIN)
+    taking.plain = '1-' .. taking.nonce .. packed_jobs.PLAIN
     taking.packed = packed_jobs.pack_lease(taking.plain, taking.stamp, worker)
     jobs.check_place(root, queue, 'leased')
     jobs.wake_delayed(root, queue, now, WAKE)

@@ -253,7 +253,7 @@ local function evaluate_plain(plan, id, raw, key, now)
     local after = {}
     for name, value in pairs(raw) do after[name] = value end
     after._def = plan.target.def
-    return { outcome = 'moves', is_plain = true, place = place, plan = plan, source = source, stored = raw,
+    return { outcome = 'moves', is_plain = true, plan = plan, source = source, stored = raw,
         target = place.config.names, effects = {}, withdrawn = NONE, renamed = NONE, left = NONE,
         before = { id = id, raw = raw, program = source.program, revision = tonumber(raw._version) },
         after = { id = id, key = key, now = now, raw = after, program = plan.target, config = place.config, edges = NONE,
