@@ -69,6 +69,9 @@ def test_facts_leave_as_files_that_other_tools_read(call, tell, tmp_path):
     assert call("export", "order", str(tmp_path / "order.parquet")) == "8 steps\n"
     with pytest.raises(CommandError, match="neither"):
         call("export", "order", str(tmp_path / "order.doc"))
+    with pytest.raises(CommandError, match="no facts"):
+        call("export", "ordre", str(tmp_path / "order.xes"))
+    assert sorted(path.name for path in tmp_path.glob("*order*")) == ["order.parquet", "order.xes"]
     draft = json.loads(call("discover", str(tmp_path / "order.xes")))
     assert (draft["id"], sorted(draft["states"])) == ("order", ["Begin", "New", "Paid", "Sent"])
     with pytest.raises(CommandError, match="No such file"):

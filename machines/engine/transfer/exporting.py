@@ -22,6 +22,7 @@ from machines.engine.publishing.catalog import Catalog
 from machines.engine.publishing.machine_meta import read_policy, refuse_growing
 from machines.engine.rates import QueueRate
 
+from .drafts import open_draft
 from .records import ChunkWriter, TransferHeader
 
 SCAN = 1000  # keys that one step scans
@@ -36,7 +37,7 @@ class Export:
 
     Each instance is read in one atomic call, so its state, history, timers and jobs belong together. Different
     instances are read at different times: an instance that exists all the time is in the file, one that is created
-    or deleted meanwhile may be. The file is written as ``<path>.part`` first, anew by each export.
+    or deleted meanwhile may be.
     """
 
     def __init__(self, client: Client, keys: Keys, machine: str, path: Path) -> None:
@@ -45,20 +46,19 @@ class Export:
         self._keys = keys
         self.machine = arguments.check_machine(machine)
         self.path = path
-        self.part = path.with_name(path.name + ".part")
         self.instances = self.jobs = 0
         self._seen: set[int] = set()
         self._versions: set[int] = set()
 
     def run(self, progress: Progress = lambda done, total: None) -> TransferHeader:
-        """Write the file and return its header. Raises BadInput for a file that exists, UnknownMachine,
-        EngineUnavailable."""
-        if self.path.exists():
-            raise BadInput(f"{self.path} exists: remove it, or give another name")
+        """Write the file and return its header. Raises BadInput for a file that exists or that another run writes,
+        UnknownMachine, EngineUnavailable."""
         partitions = self._catalog.partitions(self.machine)
         refuse_growing(self.machine, self._catalog.find_growth(self.machine))  # a scan could miss what moves
         header = TransferHeader(self.machine, secrets.token_hex(8), len(partitions), round(time.time() * 1000))
-        with closing(ChunkWriter(self.part)) as writer:
+        with open_draft(self.path) as draft, closing(ChunkWriter(draft)) as writer:
+            if self.path.exists():
+                raise BadInput(f"{self.path} exists: remove it, or give another name")
             writer.add(header.as_line())
             self._write_versions(writer)
             total = self._count(partitions)
@@ -67,7 +67,6 @@ class Export:
                 self._export_instances(writer, found)
                 progress(self.instances, total)
             self._export_rest(writer, partitions)
-        self.part.rename(self.path)
         return header
 
     def _write_versions(self, writer: ChunkWriter) -> None:

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from machines.catalog.queries import get_version, read_current_row
 from machines.conf.kinds import FactsPlace, Unfit
 from machines.engine.errors import SignalboxError
+from machines.engine.transfer.drafts import open_draft
 from machines.insight import questions
 from machines.insight.discovery import check_log, discover
 from machines.insight.errors import BadSearch
@@ -94,11 +95,13 @@ class Command(BaseCommand):
         check_machine(machine)
         if file.suffix not in (".xes", ".parquet"):
             raise BadSearch(f"{file} ends neither with .xes nor with .parquet")
-        if file.suffix == ".parquet":
-            self.stdout.write(f"{write_parquet(machine, file)} steps")
-            return
-        with file.open("w", encoding="utf-8") as output:
-            self.stdout.write(f"{write_xes(Search(machine), output)} instances")
+        with open_draft(file) as draft:
+            if file.suffix == ".parquet":
+                result = f"{write_parquet(machine, draft)} steps"
+            else:
+                with draft.open("w", encoding="utf-8") as output:
+                    result = f"{write_xes(Search(machine), output)} instances"
+        self.stdout.write(result)
 
     def _adopt(self, *, place: str, **_: Any) -> None:
         store, other = get_store(), open_store(FactsPlace().read("PLACE", place))

@@ -8,7 +8,6 @@ import json
 import pytest
 
 from machines.engine import Engine
-from machines.engine.transfer.exporting import Export
 from machines.engine.transfer.importing import Import
 from machines.engine.transfer.records import ChunkWriter, Damaged, read_chunks
 
@@ -134,28 +133,6 @@ def test_a_missing_chunk_is_refused(tmp_path):
         list(read_chunks(path))
     assert (caught.value.chunk, caught.value.offset) == (2, first.end)
     assert third.number == 3
-
-
-def test_an_export_after_one_that_was_stopped_is_whole(engine, other, tmp_path):
-    ids = fill(engine)
-    path = tmp_path / "f"
-
-    class Stop(Exception):
-        pass
-
-    def stop(done, total):
-        raise Stop
-
-    with pytest.raises(Stop):
-        Export(engine.client, engine.keys, "order", path).run(stop)
-    part = tmp_path / "f.part"
-    assert (part.exists(), path.exists()) == (True, False)
-    again = Export(engine.client, engine.keys, "order", path)
-    again.run()
-    assert (again.instances, part.exists()) == (12, False)
-    assert sorted(line["id"] for line in lines_of(path) if line["kind"] == "instance") == ids
-    read(other, path)
-    assert describe(other, ids) == describe(engine, ids)
 
 
 def test_an_import_that_was_stopped_goes_on(engine, other, tmp_path, monkeypatch):
