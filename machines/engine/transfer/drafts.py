@@ -20,20 +20,27 @@ def open_draft(path: Path) -> Iterator[Path]:
     drafts; it raises BadInput while another run writes ``path``.
     """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)  # a draft that has no lock yet is not taken for one of a killed run
+    with lock_folder(path.parent):  # a draft that has no lock yet is not taken for one of a killed run
         _remove_abandoned(path)
         lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         fcntl.flock(lock, fcntl.LOCK_EX)
-    finally:
-        os.close(folder)
     try:
         yield draft
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
         os.close(lock)
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[int]:
+    """Wait until no other process or thread has the lock of the folder; yield its descriptor."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _remove_abandoned(path: Path) -> None:

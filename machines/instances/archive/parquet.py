@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as arrow
 import pyarrow.parquet as files
 
+from machines.engine.transfer.drafts import lock_folder, open_draft
+
 from ..models import ArchivedInstance
 from .sql import Page, add_to_totals, find_month, read_cursor, take_off_totals
 
@@ -104,21 +106,13 @@ class ParquetArchive:
             yield from _read(month, COLUMNS)
 
     def erase(self, machine: str, instance: str) -> int:
-        """Write the files that hold the instance anew, without it."""
-        gone = 0
-        for month in self._months(machine):
-            for file in sorted(month.glob("*.parquet")):
-                doomed = list(_read_file(file, ["instance", "body"], [("instance", "==", instance)]))
-                if not doomed:
-                    continue
-                rest = [row for row in _read_file(file, COLUMNS, None) if row["instance"] != instance]
-                if rest:
-                    _write(file, [ArchivedInstance(**row) for row in rest])
-                else:
-                    file.unlink()
-                take_off_totals(machine, len(doomed), sum(len(row["body"]) for row in doomed))
-                gone += len(doomed)
-        return gone
+        """Write the files that hold the instance anew, without it. One run at a time: each would bring back what the
+        other has erased."""
+        folder = self._folder / machine
+        if not folder.is_dir():
+            return 0
+        with lock_folder(folder):
+            return sum(_erase(file, machine, instance) for file in sorted(folder.glob("*/*.parquet")))
 
     def _months(self, machine: str) -> list[Path]:
         """List the folders of a machine, the newest month first."""
@@ -135,17 +129,24 @@ def _write(file: Path, records: Iterable[ArchivedInstance]) -> None:
     ordered = sorted(records, key=lambda record: record.instance)
     rows = [{name: getattr(record, name) for name in COLUMNS} for record in ordered]
     table = arrow.Table.from_pylist(rows, schema=SCHEMA).rename_columns(STORED)
-    draft = file.with_suffix(".draft")
-    with draft.open("wb") as output:
+    with open_draft(file) as draft, draft.open("wb") as output:
         files.write_table(table, output, compression="zstd", row_group_size=ROWS)
         output.flush()
         os.fsync(output.fileno())
-    draft.replace(file)
-    descriptor = os.open(file.parent, os.O_RDONLY)
-    try:
+    with lock_folder(file.parent) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+
+
+def _erase(file: Path, machine: str, instance: str) -> int:
+    """Write a file anew without the instance; return how many of its records are gone."""
+    doomed = list(_read_file(file, ["instance", "body"], [("instance", "==", instance)]))
+    if doomed:
+        if rest := [row for row in _read_file(file, COLUMNS, None) if row["instance"] != instance]:
+            _write(file, [ArchivedInstance(**row) for row in rest])
+        else:
+            file.unlink()
+        take_off_totals(machine, len(doomed), sum(len(row["body"]) for row in doomed))
+    return len(doomed)
 
 
 def _read(month: Path, columns: list[str], *terms: tuple[str, str, Any]) -> Iterator[ArchivedInstance]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow.parquet as files
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 
 from machines.conf import retention_policy
 from machines.instances.archive import store
@@ -48,7 +50,7 @@ def test_there_is_a_folder_for_each_month(archive, record, tmp_path):
     archive.write([record("a", "2026-03-31"), record("b", "2026-04-01"), record("c", "2026-04-02")])
     found = sorted(path.relative_to(tmp_path).parent.as_posix() for path in tmp_path.rglob("*.parquet"))
     assert found == ["parcel/2026-03", "parcel/2026-04"]
-    assert list(tmp_path.rglob("*.draft")) == []
+    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".parquet"}
     (april,) = (tmp_path / "parcel/2026-04").iterdir()
     assert files.read_table(april).column("instance").to_pylist() == ["b", "c"]
 
@@ -75,6 +77,22 @@ def test_a_search_goes_by_prefix_state_and_time_the_newest_first(archive, record
         if cursor is None:
             break
     assert found == ["ATW", "atv-3", "ATV-2", "ATV-1"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erasures_at_once_bring_nothing_back(archive, record):
+    ids = [f"i{number:02}" for number in range(12)]
+    archive.write([record(id) for id in (*ids, "stays")])
+
+    def erase(id: str) -> int:
+        try:
+            return archive.erase("parcel", id)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(ids)) as pool:
+        assert list(pool.map(erase, ids)) == [1] * len(ids)
+    assert listed(archive.search("parcel")) == ["stays"]
 
 
 def test_an_erasure_leaves_the_others(archive, record, tmp_path):
