@@ -1,6 +1,7 @@
 """Every address of the pages. ``tests/pages/table.py`` lists each with who may open it."""
 
 from django.urls import path
+from django.views.generic import RedirectView
 
 from dashboard.account import login
 from dashboard.account import views as account
@@ -74,6 +75,11 @@ urlpatterns = [
     path(MACHINE, machines.show, name="machine"),
     path(f"{MACHINE}charts.json", machines.show_charts, name="machine-charts"),
     path(f"{MACHINE}diagram.svg", machines.diagram, name="diagram"),
+    path(
+        f"{MACHINE}instances/",  # the list of the release before, which is part of the machine's page
+        RedirectView.as_view(pattern_name="signalbox:machine", permanent=True, query_string=True),
+        name="instances",
+    ),
     path(f"{MACHINE}instances.csv", instance_list.export_csv, name="instances-csv"),
     path(f"{MACHINE}instances.json", instance_list.export_json, name="instances-json"),
     path(f"{MACHINE}archived/", machines.show_archived, name="archived"),

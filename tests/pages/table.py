@@ -233,6 +233,7 @@ _TABLE = {
     "healthz": Entry(None, 200, 405, of=EVERYONE),
     "readyz": Entry(None, 200, 405, of=EVERYONE),
     "favicon": Entry(None, 302, 405, of=EVERYONE),
+    "instances": Entry(None, 301, 301, {"machine": "activation"}, of=EVERYONE),
     "metrics": Entry("view", 200, 405),
     "api-live": Entry("view", 200, 405, query="?topic=overview"),
     "api-docs": Entry("view", 200, 200),

@@ -37,6 +37,11 @@ def test_a_state_filters_the_list(as_, engine, waiting):
     assert listed(read(as_("viewer").get(f"{MACHINE}?state=New"))) == ["second"]
 
 
+def test_the_former_address_of_the_list_leads_to_the_page_with_its_filter(as_, waiting):
+    answer = as_("viewer").get(f"{MACHINE}instances/?state=Waiting&q=x%20y")
+    assert (answer.status_code, answer["Location"]) == (301, f"{MACHINE}?state=Waiting&q=x%20y")
+
+
 def test_a_state_without_instances_says_so(as_, waiting):
     assert "No instances in Suspended." in read(as_("viewer", "v").get(f"{MACHINE}?state=Suspended")).text
 
