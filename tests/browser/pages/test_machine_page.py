@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.test import Client
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import is_live
@@ -91,6 +92,40 @@ def test_all_figures_go_on_after_a_form_that_was_refused(page, engine, waiting):
     engine.create("activation", "another")
     expect(page.locator(".sb-diagram .state[data-state='New']")).to_have_class(re.compile("occupied"))
     expect(page.locator("#create-id")).to_have_value("is being typed")
+
+
+@pytest.mark.parametrize("address", [MACHINE, f"{MACHINE}instances/ATV-123:NBCSports/"])
+def test_a_page_whose_session_has_ended_says_so_at_the_first_answer_and_asks_no_more(
+    chromium, site, user_of, settings, engine, waiting, address
+):
+    client = Client()
+    client.force_login(user_of("supervisor"))
+    key = client.cookies[settings.SESSION_COOKIE_NAME].value
+    with chromium.new_context(base_url=site) as context:  # it may complain about the codes of the answers
+        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": key, "url": site}])
+        page = context.new_page()
+        page.clock.install()
+        page.goto(address)
+        is_live(page)
+        ended: list[str] = []
+
+        def end_session(route) -> None:
+            if not ended:
+                client.session.delete()
+            ended.append(route.request.url)
+            route.continue_()
+
+        page.route(lambda url: url.split("?")[0] == f"{site}{address}", end_session)
+        with page.expect_response(lambda response: POLL in response.url) as answer:
+            engine.fire("activation", waiting.id, "entitle", {"token": "MTOB1J"})
+        assert answer.value.status == 401
+        expect(page.locator("[data-live-text]")).to_have_text("Signed out: log in again")
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.clock.run_for(200_000)
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        rest = [url for url in asked if "/rows/" not in url]  # what the page asks together with the first
+        assert (len(ended), rest) == (1, [])
 
 
 def test_a_page_without_a_socket_asks_for_nothing_but_values_while_nothing_changes(page, waiting):

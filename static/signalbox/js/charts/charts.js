@@ -13,13 +13,13 @@ const FEW = 4; // measurements
 
 const panel = document.querySelector("[data-charts]");
 const pictures = new Map();
-let last = 0; // ms: the time of the newest measurement that is drawn
+let last; // ms: the time of the newest measurement that is drawn; undefined before the first answer
 let timer;
 
 async function look() {
   clearTimeout(timer);
   if (document.hidden) return;
-  const found = last && isResting() ? null : await fetchJson(panel.dataset.charts);
+  const found = last !== undefined && isResting() ? null : await fetchJson(panel.dataset.charts);
   if (found && found.measured !== last) await show(found);
   clearTimeout(timer);
   timer = setTimeout(look, Math.max(found ? pause(found) : SOON, delay()));

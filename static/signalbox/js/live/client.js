@@ -23,6 +23,7 @@ const LOST = new Set(["SB602", "SB603", "SB604"]); // errors that end the subscr
 
 export class Live {
   #up = false; // the last status said that the server reads Redis
+  #closed = false;
 
   constructor({ url, api, fetch, Socket = WebSocket, calm = false } = {}) {
     this.store = new Store({ calm });
@@ -47,9 +48,9 @@ export class Live {
     return this.status.on(listener);
   }
 
-  /** Whether the page shows no changes: its tab is hidden, or it is frozen. */
+  /** Whether the page shows no changes: its tab is hidden, or it is frozen, or the connection is closed. */
   get resting() {
-    return this.rest.resting || this.status.frozen;
+    return this.rest.resting || this.status.frozen || this.#closed;
   }
 
   /** Freezes or unfreezes what the page shows. */
@@ -60,6 +61,7 @@ export class Live {
   }
 
   close(reason = "closed") {
+    this.#closed = true;
     this.poller.stop();
     this.connection.close();
     this.status.set("offline", reason);
@@ -93,7 +95,7 @@ export class Live {
   }
 
   #pollWhereNeeded() {
-    if (this.connection.failures >= POLL_AFTER && !this.rest.resting) this.poller.start();
+    if (this.connection.failures >= POLL_AFTER && !this.rest.resting && !this.#closed) this.poller.start();
   }
 
   // Called by the connection.
@@ -137,6 +139,9 @@ let shared = null;
 export function connect() {
   const { liveUrl, mount = "/" } = document.body.dataset;
   const url = liveUrl && new URL(liveUrl, location.href).href.replace(/^http/, "ws");
-  shared ??= new Live({ url, api: `${mount}api/v1/live/`, calm: "calm" in document.body.dataset });
+  if (!shared) {
+    shared = new Live({ url, api: `${mount}api/v1/live/`, calm: "calm" in document.body.dataset });
+    document.addEventListener("refused", () => shared.poller.check());
+  }
   return shared;
 }

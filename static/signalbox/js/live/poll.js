@@ -34,6 +34,12 @@ export class Poller {
     clearTimeout(this.#timer);
   }
 
+  /** Asks for one topic at once: the host learns when nobody is signed in any more. */
+  check() {
+    const [topic] = this.host.topics();
+    return topic && this.#ask(topic, this.#round);
+  }
+
   async #poll(round) {
     let outcome = "polling";
     for (const topic of this.host.topics()) {

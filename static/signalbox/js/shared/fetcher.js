@@ -6,6 +6,7 @@ import { fullJitter } from "../live/backoff.js";
 const LIMIT = 10_000; // ms: a response that never arrives must not block the next request
 const PAUSE = 2000; // ms between two requests for the same
 const MOST = 60_000; // ms: the longest Retry-After that is obeyed
+const REFUSALS = new Set([401, 403]);
 
 const leaving = new AbortController(); // aborts all requests when the page is left
 let failures = 0; // requests in a row that failed
@@ -44,7 +45,8 @@ function rest(seconds) {
   failures += 1;
 }
 
-/** Returns the JSON at `url`; null after an error, a redirect or a status other than 2xx. */
+/** Returns the JSON at `url`; null after an error, a redirect or a status other than 2xx. The event "refused" tells of an answer
+ *  that comes when a session or a right has ended. */
 export async function fetchJson(url, options) {
   return read(url, "application/json", (response) => response.json(), options);
 }
@@ -57,8 +59,8 @@ export async function fetchText(url, options) {
 async function read(url, kind, body, options) {
   try {
     const response = await send(url, { headers: { Accept: kind }, ...options });
-    if (!response.ok || response.redirected) return null; // logged out, or gone: the live indicator says so
-    return await body(response);
+    if (response.redirected || REFUSALS.has(response.status)) document.dispatchEvent(new Event("refused"));
+    return response.ok && !response.redirected ? await body(response) : null;
   } catch {
     return null; // the next change sends another request
   }
