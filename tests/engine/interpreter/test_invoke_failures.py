@@ -1,10 +1,21 @@
 """Children that cannot begin, cannot be reached, or whose end nobody can take."""
 
 import pytest
+from redis.exceptions import ResponseError
 
 from tests.engine.builders import machine, publish
+from tests.engine.dumps import unchanged
 from tests.engine.families import child, only, parent, tell
-from tests.engine.messages.mailing import corrupt, in_minutes, mend, waiting
+from tests.engine.messages.mailing import corrupt, in_minutes, mend, noter, told, waiting
+
+BYE = {
+    "exit": [
+        {"enqueue": {"queue": "first", "src": "bye"}},
+        {"enqueue": {"queue": "second", "src": "bye"}},
+        {"emit": {"type": "bye"}},
+        {"send": {"event": "note", "to": {"machine": "noter", "id": "'x'"}, "data": {"n": "n"}}},
+    ]
+}
 
 
 @pytest.fixture
@@ -149,3 +160,56 @@ def test_and_is_given_up_after_ten_minutes(family):
     family.fire("parent", "p", "quit")
     family.tick(now=in_minutes(11))
     assert waiting(family, "parent") == 0
+
+
+@pytest.fixture
+def leaving(engine):
+    """A parent that has left the state of its child, whose exit actions have effects; the message to stop it waits."""
+    publish(engine, noter(), "x")
+    publish(engine, child(A=BYE))
+    publish(engine, parent(), "p")
+    engine.fire("parent", "p", "start")
+    root = engine.keys.partition("parent").root
+    engine.client.fcall("sb_fire", 1, root, "p", "quit", "", "", "", "", "", "")
+    return engine
+
+
+def stop(engine):
+    """The outcome of the message, and why."""
+    source, root = (engine.keys.partition(name).root for name in ("parent", "child"))
+    ((id, message),) = engine.client.xrange(f"{source}:out")
+    words = (id, message["kind"], message["id"], message["body"])
+    try:
+        return engine.client.fcall("sb_deliver", 1, root, source, id, "", "", *words)[2:]
+    except ResponseError as error:  # where the outbox cannot be read, the call has no reply
+        return "fault", str(error)
+
+
+@pytest.mark.parametrize("key", ["outbox", "log", "second"])
+def test_a_child_that_cannot_be_stopped_has_no_effects_yet(leaving, key):
+    keys = leaving.keys.partition("child")
+    broken = keys.ready("second") if key == "second" else getattr(keys, key)
+    leaving.client.set(broken, "foreign")
+    stop(leaving)  # notes the sender
+    with unchanged(leaving):
+        outcome, why = stop(leaving)
+    assert (outcome, "WRONGTYPE" in why) == ("fault", True)
+    leaving.client.delete(broken)
+    leaving.tick()
+    assert leaving.live("child").total == 0
+    assert [leaving.queues("child")[queue]["ready"] for queue in ("first", "second")] == [1, 1]
+    assert told(leaving) == [0]
+
+
+def test_a_full_outbox_takes_the_messages_of_a_child_that_is_stopped(leaving):
+    outbox = leaving.keys.partition("child").outbox
+    for _ in range(100):
+        pipeline = leaving.client.pipeline(transaction=False)
+        for _ in range(1000):
+            pipeline.xadd(outbox, {"kind": "x"})
+        pipeline.execute()
+    assert stop(leaving)[0] == "applied"
+    assert waiting(leaving, "child") == 100_001
+    ((_, message),) = leaving.client.xrevrange(outbox, count=1)
+    assert (message["kind"], message["machine"], message["id"]) == ("event", "noter", "x")
+    assert leaving.live("child").total == 0

@@ -148,13 +148,21 @@ function commit.write_step(ctx, event, actor, reason, history_payload, clock)
     return nil, describe_failure(caught)
 end
 
--- Writes only jobs and log entries, of an instance that is about to be deleted.
+local function request_and_log(ctx)
+    step_jobs.request(ctx, ctx.id, ctx.now)
+    step_plan.log_effects(ctx, ctx.id, ctx.revision + 1)
+end
+
+-- Writes only jobs and log entries. Throws when that is not possible, and leaves no job then.
 function commit.carry_out_effects(ctx)
     work_budget.stop()
     step_jobs.begin()
     step_jobs.leave(ctx, '')
-    step_jobs.request(ctx, ctx.id, ctx.now)
-    step_plan.log_effects(ctx, ctx.id, ctx.revision + 1)
+    local ok, caught = pcall(request_and_log, ctx)
+    if not ok then
+        step_jobs.undo()
+        error(caught, 0)
+    end
     step_jobs.ring()
 end
 

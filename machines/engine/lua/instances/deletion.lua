@@ -1,4 +1,4 @@
--- needs: chart, chart_writes, data_indexes, failures, jobs, keys, partition_log, pulse, sends, timers, version_counters
+-- needs: chart, chart_writes, commit, data_indexes, failures, jobs, keys, partition_log, pulse, sends, timers, version_counters
 -- Deletes an instance: its hash, history, index entries, timers and jobs, and the children it invoked.
 local deletion = {}
 
@@ -38,10 +38,15 @@ function deletion.remove(ctx, parent_knows)
         keys.undo(root, ctx.id))
 end
 
--- `parent_knows`: the parent asked for the end. Throws before any change when the first write is not possible.
+-- `parent_knows`: the parent asked for the end. The effects of exit actions outlive the instance. Throws before any change when
+-- the first writes are not possible.
 function deletion.delete(ctx, actor, reason, parent_knows)
     local root = ctx.program.root
     if ctx.chart then call('XLEN', keys.outbox(root)) end -- as each instance is that has a parent or children
+    if ctx.effects[1] then
+        call('XLEN', keys.log(root))
+        commit.carry_out_effects(ctx)
+    end
     partition_log.append(root, 'kind', 'deleted', 'name', 'deleted', 'data', 'null',
         'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.revision or 0, 'actor', actor, 'reason', reason)
     deletion.remove(ctx, parent_knows)

@@ -493,9 +493,10 @@ function chart.start(ctx)
     return nil, describe_failure(ctx, caught)
 end
 
--- Stops an instance before its end: runs exit actions only.
+-- Stops an instance before its end: runs exit actions only, and refuses none of their messages for a full outbox.
 function chart.stop(ctx)
     local all = ctx.config.all
+    ctx.is_stopping = true
     for i = #all, 1, -1 do
         local exit = ctx.program.states[all[i]].exit
         if exit then pcall(exit, ctx) end

@@ -38,7 +38,8 @@ end
 
 -- Answers why the outbox is full; nil when it is not.
 local function check_outbox(ctx)
-    if ctx.messages[1] or ctx.replayed then return nil end -- checked once in a step, and not where nothing is sent
+    -- Checked once in a step, and not where nothing is sent or nobody would be told.
+    if ctx.messages[1] or ctx.replayed or ctx.is_stopping then return nil end
     local waiting = redis.pcall('XLEN', keys.outbox(ctx.program.root))
     if type(waiting) ~= 'number' or waiting < MAX_OUTBOX then return nil end
     return waiting .. ' messages wait to be delivered: no more are taken'

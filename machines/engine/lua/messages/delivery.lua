@@ -221,7 +221,6 @@ local function stop_child(root, id, body, now)
     local whose = parent and parent.id == from.id and parent.machine == from.machine and parent.invoke == body.invoke
     if not whose then return 'ignored' end
     chart.stop(ctx)
-    commit.carry_out_effects(ctx) -- the effects of its exit actions outlive it
     deletion.delete(ctx, format_sender(from), 'the state that invoked it was left', true)
     return 'applied'
 end
