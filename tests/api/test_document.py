@@ -8,7 +8,7 @@ import pytest
 
 import dashboard.api.v1  # noqa: F401  adds the operations that the document lists
 from dashboard.api.framework.openapi import document
-from dashboard.api.framework.operation import OPERATIONS
+from dashboard.api.framework.operation import OPERATIONS, TERMS
 
 from .schemas import operations
 from .table import TABLE
@@ -45,6 +45,21 @@ def test_every_operation_says_all_there_is_to_know():
         named = {term["name"]: term for term in described["parameters"]}
         assert ("Idempotency-Key" in named) == OPERATIONS[id].once, id
         assert all(term.get("description") for term in named.values() if term["in"] == "path"), id
+
+
+def test_an_operation_takes_the_terms_that_the_document_lists():
+    listed = {
+        id: {term["name"] for term in described["parameters"] if term["in"] == "query"}
+        for id, described in operations().items()
+    }
+    assert listed == TERMS
+
+
+def test_a_request_with_a_query_does_not_need_the_document(boss, door):
+    document.cache_clear()
+    assert boss.get("/machines/door/instances?limit=1").status_code == 200
+    assert boss.get("/machines/door/instances?limt=1").status_code == 422
+    assert document.cache_info().currsize == 0
 
 
 def test_operations_have_summaries_of_their_own_that_name_a_thing():

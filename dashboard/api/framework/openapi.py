@@ -118,14 +118,6 @@ def text() -> str:
     return json.dumps(document())
 
 
-@lru_cache(maxsize=256)
-def terms(operation: str) -> frozenset[str]:
-    """Return the names that an operation takes in the query of its address."""
-    described = (one for methods in document()["paths"].values() for one in methods.values())
-    found = next(one for one in described if one["operationId"] == operation)
-    return frozenset(part["name"] for part in found["parameters"] if part["in"] == "query")
-
-
 VERSION = "1"
 ABOUT = (
     "Everything the pages can do, for programs: the same rights, rules and audit. Times are milliseconds since the"
