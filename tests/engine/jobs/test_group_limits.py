@@ -250,6 +250,17 @@ def test_what_no_group_needs_takes_no_memory(yard):
     assert yard.client.hgetall(yard.keys.partition("door").rules("work")) == {}
 
 
+@pytest.mark.parametrize("pause", [0, 5000])
+def test_clocks_of_rates_are_forgotten_with_the_rates(engine, pause):
+    publish(engine, door(queues={"work": {"groups": {"rate": "1/h"}}}))
+    put(engine, "a")
+    (job,) = take(engine)
+    publish(engine, door())
+    engine.complete(job)
+    assert take(engine, now=NOW + pause) == []
+    assert list_keys(engine) == []
+
+
 def test_jobs_of_instances_are_limited_too(engine):
     ids = [f"i{n}" for n in range(6)]
     busy(engine, *ids, group="'a'")

@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import BadInput
+from machines.engine.connection import library
 from machines.engine.errors import DefinitionError, SignalboxError
 from tests.cases import for_each
 from tests.engine.builders import NOW, door, machine, publish
@@ -94,6 +95,14 @@ def test_a_group_with_nothing_ready_takes_no_memory(yard):
     assert count_turns(yard) == 50
     assert len(take(yard, 100)) == 100
     take(yard)
+    assert count_turns(yard) == 0
+
+
+def test_turns_of_groups_whose_jobs_went_are_forgotten_though_the_server_restarted_meanwhile(yard):
+    put(yard, "a", 3)
+    yard.client.function_load(library.text(), replace=True)
+    yard.purge("door", "work", place="ready", actor="ann", reason="because")
+    assert take(yard) == []
     assert count_turns(yard) == 0
 
 

@@ -141,6 +141,22 @@ def test_a_job_that_its_queue_or_its_group_refuses_takes_no_place_of_the_other(y
     assert len(take(yard)) == 1
 
 
+@pytest.mark.parametrize("limit", [{"concurrency": 1}, {"rate": "1/h", "concurrency": 0}])
+def test_a_job_that_its_queue_refuses_takes_no_place_of_a_group_whose_home_is_its_partition(yard, limit):
+    yard.limit("errand", "work", concurrency=1)
+    name = next(name for name in "abcdef" if find_home(name) != choose_home("work", PARTITIONS))
+    yard.limit("errand", "work", group=name, **limit)
+    yard.enqueue_many([JOB])
+    (job,) = take(yard, now=NOW)
+    yard.enqueue_many([JOB | {"group": name}])
+    assert take(yard, now=NOW) == []
+    yard.complete(job, now=NOW)
+    (other,) = take(yard, now=NOW)
+    assert other.group == name
+    yard.complete(other, now=NOW)
+    assert [member for member in list_counted(yard) if "\0l" in member] == []
+
+
 def test_a_job_that_its_group_refuses_does_not_count_against_the_rate_of_the_queue(yard):
     yard.limit("errand", "work", rate="20/s burst 3", concurrency=0)
     yard.limit("errand", "work", group="a", concurrency=1)

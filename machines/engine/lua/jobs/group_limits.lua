@@ -152,6 +152,13 @@ function group_limits.leave(root, queue, job, group, score)
     return type(gone) == 'number' and gone > 0 and group_limits.mark(root, queue, group)
 end
 
+-- Removes a leased job that this partition admitted and that did not run: it does not count against the rate.
+function group_limits.undo(root, queue, job, group, now)
+    local rules = group_limits.read(root, queue, group)
+    group_limits.leave(root, queue, job, group)
+    if rules and not rules.home then group_limits.count_arrival(root, queue, group, rules, -1, now) end
+end
+
 -- Answers what `leave` changes for a ready job, so that `restore` can undo it.
 function group_limits.save(root, queue, job, group, score)
     local member = score >= HELD and make_held(group, score - HELD, job) or make_member(group, 'r', job)
@@ -271,6 +278,12 @@ local function is_used(root, queue)
         or call('ZRANGEBYLEX', keys.members(root, queue), '(\1', '+', 'LIMIT', 0, 1)[1] ~= nil
 end
 
+-- Forgets that groups had limits, and the clocks of their rates.
+local function forget(root, queue)
+    call('HDEL', keys.rules(root, queue), 'groups')
+    redis.pcall('DEL', keys.arrivals(root, queue))
+end
+
 -- Stores what the definition declares for each group, {concurrency, rate = count, per = ms, burst}; nothing for no limits.
 function group_limits.declare(root, queue, declared)
     local key, text = keys.rules(root, queue), nil
@@ -280,7 +293,7 @@ function group_limits.declare(root, queue, declared)
             homes = queue_limits.count_homes(root), asked = decode(before).asked })
     end
     if text == before then return end
-    if text then call('HSET', key, 'groups', text) else call('HDEL', key, 'groups') end
+    if text then call('HSET', key, 'groups', text) else forget(root, queue) end
     recount_leased(root, queue)
     mark_all(root, queue)
 end
@@ -316,7 +329,7 @@ function group_limits.tidy(root, queue, groups, now)
     redis.pcall('ZREMRANGEBYSCORE', keys.arrivals(root, queue), '-inf', now - 1000)
     local declared = decode(groups)
     if declared.concurrency or declared.rate or is_used(root, queue) then return end
-    call('HDEL', keys.rules(root, queue), 'groups')
+    forget(root, queue)
 end
 
 return group_limits

@@ -84,6 +84,7 @@ function held_jobs.take_back(root, queue, job, token, group, ms, now)
     local row = jobs.read_held(root, job, token, unpack(FIELDS))
     if not row or row.queue ~= queue or group ~= '' and not row.group then return nil end
     local attempt, key = tonumber(row.attempt) - 1, keys.job(root, job)
+    if group == '' and row.group then group_limits.undo(root, queue, job, row.group, now) end
     local score = ready_order.compute_score(root, queue, job, row, attempt > 0 or group == '')
     jobs.move(root, job, queue, 'leased', 'ready', score, 'attempt', attempt, 'token', '', 'worker', '')
     if attempt == 0 then call('HDEL', key, 'taken', 'started') end

@@ -109,6 +109,12 @@ function ready_order.restore(root, queue, job, spec, saved)
     if saved.limits then group_limits.restore(root, queue, spec.group, saved.limits) end
 end
 
+-- Forgets all groups: no ready job is left. The server may have restarted since there were some.
+function ready_order.note_emptied(root, queue)
+    with_groups[keys.ready(root, queue)] = nil
+    redis.pcall('DEL', keys.turns(root, queue))
+end
+
 -- Forgets the groups that are not ahead of a job that was taken: it had this score, and `emptied` tells whether no ready job is
 -- left. `has_group`: whether one of the taken jobs has a group.
 function ready_order.note_taken(root, queue, score, emptied, has_group)
@@ -116,8 +122,7 @@ function ready_order.note_taken(root, queue, score, emptied, has_group)
     local ready = keys.ready(root, queue)
     if not (has_group or with_groups[ready]) then return end
     if emptied then
-        with_groups[ready] = nil
-        redis.pcall('DEL', keys.turns(root, queue))
+        ready_order.note_emptied(root, queue)
     else
         with_groups[ready] = score
         redis.pcall('ZREMRANGEBYSCORE', keys.turns(root, queue), floor(score / BAND) * BAND, score)

@@ -248,7 +248,7 @@ return function(KEYS, ARGV)
     local popped = pop(keys.ready(root, queue), count, groups)
     if #popped < 2 * asked then queue_bells.note_empty(root, queue, hears) end
     if not popped[1] then
-        ready_order.note_taken(root, queue, 0, true, false)
+        ready_order.note_emptied(root, queue)
         if rules and rules.home then note_queue_home(root, queue, rules, 0, now) end
         return { replies.OK, find_hint(root, queue, nil, taking) or '', now }
     end
