@@ -159,7 +159,7 @@ end
 -- Takes a step that ends a job.
 local function end_job(step, flat, id, key, payload, job, row, ending)
     local now = ending.now
-    local kept = add_job(next(payload) and payloads.encode_for_history(payload) or '0', row, now, job)
+    local kept = add_job(next(payload) and payloads.encode_for_history(payload) or '0', row, now, true)
     return step(flat, id, key, payload, kept, '', '', now, ending.clock or pulse.read_clock(), ending.traced, ending.short,
         job, ending.batch)
 end

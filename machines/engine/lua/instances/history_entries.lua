@@ -46,10 +46,15 @@ function history_entries.describe(program, edges, event, leaves)
     return begin .. '\t', rest
 end
 
--- The entry of a step, for the plan of its writes: '0' is no payload; `changes`: the changed data, packed.
-history_entries.SOURCE = '${given.entry_begin} .. revision .. "\\t" .. number(now - created) .. ${given.entry_rest}'
-    .. ' .. (actor == "" and "" or "\\t@" .. quote(actor)) .. (reason == "" and "" or "\\t?" .. quote(reason))'
-    .. ' .. (kept == "0" and "" or "\\t") .. (kept == "0" and "" or kept) .. changes'
+-- The entry of a step, for the plan of its writes: '0' is no payload; `by`, `mark`: the actor, and what stands before the
+-- payload; `changes`: the changed data, packed. It is one chain, because each text that is made costs time.
+history_entries.SOURCE = '${given.entry_begin} .. revision .. "\\t" .. number(now - created) .. ${given.entry_rest} .. by'
+    .. ' .. (reason == "" and "" or "\\t?" .. quote(reason)) .. mark .. (kept == "0" and "" or kept) .. changes'
+
+-- The same for `by` and `mark`. `ending`: the job whose end a compiled step is. It acts without a reason, and `kept` then begins
+-- behind its id, see `add_job`.
+history_entries.MARKS = '(ending and "\\t@\\"job " or actor == "" and "" or "\\t@" .. quote(actor)),'
+    .. ' (ending or kept == "0" and "" or "\\t")'
 
 -- Describes how a job went, behind how long it waited. The row keeps that: it may stand for a job that was taken in the same
 -- call, and ends in the same call.
@@ -64,24 +69,19 @@ local function describe_run(row, now)
 end
 
 -- Adds to a payload, as JSON for the history, how the job went whose end the step is: ms until it was first taken, from then
--- until it was last taken, and since; attempt and worker. Nothing of one that no worker holds. `job`: its id, where it is
--- written as the actor, too.
-function history_entries.add_job(kept, row, now, job)
-    local run = row.run
-    if job and run and run.now == now and row.created then
-        local waited = run.first - row.created
-        return '@"job ' .. job .. (kept == '0' and '"\t0=[' or '"\t' .. kept .. '\t0=[') .. write(waited > 0 and waited or 0)
-            .. run.text
+-- until it was last taken, and since; attempt and worker. Nothing of one that no worker holds. `has_actor`: the entry names the
+-- job as its actor, and the answer begins with the end of that text. Without a payload it is kept for jobs made at the same time.
+function history_entries.add_job(kept, row, now, has_actor)
+    local run, is_bare = row.run, kept == '0' and has_actor
+    if is_bare and run and run.now == now and run.created == row.created then return run.bare end
+    local opening = is_bare and '"' or has_actor and '"\t' .. kept or kept
+    if not (run and run.now == now and row.created) then
+        if row.place ~= 'leased' or not (row.created and row.taken and row.attempt and row.worker) then return opening end
+        run = describe_run(row, now)
     end
-    if row.place ~= 'leased' or not (row.created and row.taken and row.attempt and row.worker) then
-        return job and '@"job ' .. job .. (kept == '0' and '"' or '"\t' .. kept) or kept
-    end
-    local described = describe_run(row, now)
-    local waited = write(max(0, described.first - row.created))
-    if job then
-        return '@"job ' .. job .. (kept == '0' and '"\t0=[' or '"\t' .. kept .. '\t0=[') .. waited .. described.text
-    end
-    return (kept == '0' and '0=[' or kept .. '\t0=[') .. waited .. described.text
+    local text = (opening == '0' and '0=[' or opening .. '\t0=[') .. write(max(0, run.first - row.created)) .. run.text
+    if is_bare then run.bare, run.created = text, row.created end
+    return text
 end
 
 local function read_legend(program)

@@ -76,7 +76,7 @@ end
 
 local PARAMETERS =
     'step, id, key, batch, now, clock, revision, stamp, created, entered, event, actor, reason, kept, awaited, gone'
-local LOCALS = 'local timed, long = step, false'
+local LOCALS = 'local timed, ending, long = step, nil, false'
 
 step_plan.writes = {
     { name = 'what an undo needs', source = 'progress.step, progress.id, progress.entered = step, id, entered' },
@@ -131,7 +131,8 @@ step_plan.writes = {
     {
         name = 'history',
         when = 'step.program.history > 0',
-        source = [[long = call("RPUSH", ${step.program.history_prefix} .. id, ]] .. history_entries.SOURCE
+        source = 'local by, mark = ' .. history_entries.MARKS .. [[
+            long = call("RPUSH", ${step.program.history_prefix} .. id, ]] .. history_entries.SOURCE
             .. [[) > ${step.program.history + HISTORY_SLACK}]],
         undo = function(step, id) call('RPOP', step.program.history_prefix .. id) end,
     },

@@ -6,6 +6,8 @@ local completion = {}
 local call = redis.call
 local find_instance, complete = keys.instance, compiled_steps.complete
 
+local recent = { root = nil, prefix = nil, name = nil, invoke = nil, event = nil } -- what jobs that end together share
+
 local FACTS = { type = 'external' }
 local DONE = { replies.OK } -- never written
 
@@ -69,7 +71,11 @@ end
 function completion.end_invoke(root, job, row, name, payload, ending)
     local id, invoke = row.instance, row.invoke
     if not invoke or invoke == '' then return DONE end
-    local key, event = find_instance(root, id), name .. invoke
+    if recent.root ~= root then recent.root, recent.prefix = root, find_instance(root, '') end
+    if recent.invoke ~= invoke or recent.name ~= name then
+        recent.name, recent.invoke, recent.event = name, invoke, name .. invoke
+    end
+    local key, event = recent.prefix .. id, recent.event
     local flat = call('HGETALL', key)
     local reply = complete(root, id, key, flat, event, payload, job, row, ending)
     if reply then return reply end
