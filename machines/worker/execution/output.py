@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 PAUSE = 0.5  # seconds between two rounds of writing
 DONE, RUNNING, FAILED = 3_600, 86_400, 30 * 86_400  # seconds for which the text stays, by what became of its attempt
 _current: ContextVar[JobOutput | SharedOutput | None] = ContextVar("output of the job", default=None)
+_guard = threading.Lock()  # one for all texts: each holds it for a few instructions
 
 
 def read_output(storage: Storage, keys: Keys, root: str, job: str) -> str:
@@ -35,40 +36,46 @@ def read_output(storage: Storage, keys: Keys, root: str, job: str) -> str:
 class JobOutput:
     """The end of what the attempts of one job said, ``most`` characters of it. What its block says is added."""
 
+    __slots__ = ("_keeper", "_most", "_text", "_token", "changed", "ended", "job")
+
     def __init__(self, keeper: OutputKeeper, job: Job, most: int) -> None:
-        self.job, self._keeper, self._most, self._text, self._lock = job, keeper, most, "", threading.Lock()
+        self.job, self._keeper, self._most, self._text = job, keeper, most, ""
         self.changed = self.ended = False
 
-    def __enter__(self) -> None:
-        self._keeper.hold(self)
+    def __enter__(self) -> JobOutput:
         self._token = _current.set(self)
+        return self
 
     def __exit__(self, kind: object, error: object, trail: object) -> None:
         _current.reset(self._token)
-        self._keeper.release(self, DONE if kind is None else FAILED)
+        self.end(DONE if kind is None else FAILED)
 
     def add(self, text: str) -> None:
         text = (
             self.job.conceal(text)[-self._most :].encode("utf-8", "backslashreplace").decode()
         )  # names of files may be no UTF-8
-        with self._lock:
+        if not self._text:
+            self._keeper.hold(self)  # not before: most jobs say nothing
+        with _guard:
             if not self.ended:
                 self._text = (self._text + text)[-self._most :]
                 self.changed = True
 
     def read(self) -> str:
         """Return the text, which then counts as unchanged."""
-        with self._lock:
+        with _guard:
             self.changed = False
             return self._text
 
     def end(self, lasts: int) -> None:
         """Leave the text to be written with the end of the attempt, and hear no more; only the first time."""
-        with self._lock:
+        with _guard:
             if self._text and not self.ended:
                 key = self._keeper.name_key(self.job)
                 self.job.write(key, "SET", key, self._text, "EX", lasts)
             self.changed, self.ended = False, True
+        if self._text:
+            self._keeper.release(self.job)
 
 
 class SharedOutput:
@@ -109,7 +116,7 @@ class OutputKeeper:
         while self._restore:
             setattr(sys, *self._restore.pop())
 
-    def collect(self, job: Job, earlier: str = "") -> AbstractContextManager[None]:
+    def collect(self, job: Job, earlier: str = "") -> AbstractContextManager[JobOutput | None]:
         """Collect what the block says for a job, behind what earlier attempts said. It is written with the end of the
         attempt."""
         if not self._most:
@@ -122,22 +129,19 @@ class OutputKeeper:
     def hold(self, output: JobOutput) -> None:
         """Write an output now and then while its job runs."""
         self._held[output.job] = output
-        if output.job.ended:  # by its deadline, which may have passed before there was anything to end
+        if output.ended or output.job.ended:  # by its deadline, when there was nothing to end
             self.end(output.job)
 
-    def release(self, output: JobOutput, lasts: int) -> None:
-        """End an output with its job. ``lasts``: seconds for which it is kept."""
-        self._held.pop(output.job, None)
-        output.end(lasts)
+    def release(self, job: Job) -> None:
+        """Write the output of a job no more."""
+        self._held.pop(job, None)
 
     @contextmanager
     def collect_together(self, jobs: Sequence[Job], earlier: str = "") -> Iterator[None]:
         """Collect what the block says for each of these jobs."""
         with ExitStack() as stack:
-            for job in jobs:
-                stack.enter_context(self.collect(job, earlier))
-            held = [output for job in jobs if (output := self._held.get(job)) is not None]
-            token = _current.set(SharedOutput(held) if held else None)
+            outputs = [output for job in jobs if (output := stack.enter_context(self.collect(job, earlier)))]
+            token = _current.set(SharedOutput(outputs) if outputs else None)
             try:
                 yield
             finally:

@@ -55,8 +55,14 @@ class WaitingLine:
             priority = next(iter(self._priorities), 0)
             if len(self._priorities) > 1:
                 priority = (min if self._popped % AGED == AGED - 1 else max)(self._priorities)
-            work = self._pop(priority, next(iter(self._priorities.get(priority, ())), ""), last=False)
+            if not (groups := self._priorities.get(priority)):
+                raise IndexError("nothing waits")
+            group = next(iter(groups))
+            work = groups[group].popleft()
             self._popped += 1
+            self._count -= 1
+            if len(groups) > 1 or not groups[group]:
+                self._end_turn(priority, group)
             return work
 
     def pop_last(self) -> Work:
@@ -64,23 +70,21 @@ class WaitingLine:
         none."""
         with self._lock:
             priority = min(self._priorities, default=0)
-            groups = self._priorities.get(priority, {})
-            return self._pop(priority, max(groups, key=lambda group: len(groups[group]), default=""), last=True)
+            if not (groups := self._priorities.get(priority)):
+                raise IndexError("nothing waits")
+            group = max(groups, key=lambda group: len(groups[group]))
+            work = groups[group].pop()
+            self._count -= 1
+            self._end_turn(priority, group)
+            return work
 
-    def _pop(self, priority: int, group: str, *, last: bool) -> Work:
-        groups = self._priorities.get(priority)
-        if not groups:
-            raise IndexError("nothing waits")
-        waiting = groups[group]
-        work = waiting.pop() if last else waiting.popleft()
-        if not waiting:
-            del groups[group]
-            if not groups:
-                del self._priorities[priority]
-        elif len(groups) > 1:
-            groups[group] = groups.pop(group)  # to the end of the turns
-        self._count -= 1
-        return work
+    def _end_turn(self, priority: int, group: str) -> None:
+        """Put a group behind the others, or remove it where nothing of it waits."""
+        groups = self._priorities[priority]
+        if waiting := groups.pop(group):
+            groups[group] = waiting
+        elif not groups:
+            del self._priorities[priority]
 
 
 def _find_place(unit: Unit) -> tuple[int, str]:
