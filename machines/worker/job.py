@@ -53,8 +53,6 @@ class Job:
     __slots__ = (
         "_called",
         "_decrypt",
-        "_ended",
-        "_ends",
         "_expired",
         "_on_loss",
         "_plain",
@@ -63,6 +61,8 @@ class Job:
         "_why",
         "asked",
         "bundle",
+        "ended",
+        "ends",
         "has_secrets",
         "taken",
         "writes",
@@ -86,11 +86,13 @@ class Job:
         self.bundle: Bundle | None = None  # the jobs that the same call of a handler runs
         self.asked = False  # whether Redis was asked to end it and gave no answer
         self.writes: Sequence[tuple[str, Sequence[str | int]]] = ()  # see write()
-        self._ends = (time.monotonic() if began is None else began) + taken.timeout / 1000 if taken.timeout else None
+        self.ended = False  # see end()
+        self.ends: float | None = None  # the deadline by this process's monotonic clock
+        if taken.timeout:
+            self.ends = (time.monotonic() if began is None else began) + taken.timeout / 1000
         self._progress = progress_reporter
         self._why: str | None = None
         self._expired = False
-        self._ended = False
         self._called: threading.Event | None = None
         self._on_loss: list[Callable[[], object]] | None = None
 
@@ -125,17 +127,14 @@ class Job:
     @property
     def data(self) -> dict[str, Any]:
         """The instance's data at the moment the job was taken; empty without an instance."""
-        return self._read("data", self.taken.data or {})  # type: ignore[no-any-return]
+        return self._read("data", self.taken.data) or {}
 
     @property
     def payload(self) -> Any:
         """What was given along with the job: the ``input`` of the definition, or of ``enqueue``."""
         return self._read("input", self.taken.input)
 
-    @property
-    def input(self) -> Any:
-        """The same as ``payload``."""
-        return self.payload
+    input = payload
 
     def _read(self, name: str, value: Any) -> Any:
         """Return a value decrypted. Raises EncryptionFailed, which fails the attempt."""
@@ -191,12 +190,7 @@ class Job:
     @property
     def remaining(self) -> float | None:
         """Seconds until the deadline, 0 when it is over; None without a timeout. No clock that is set counts here."""
-        return None if self._ends is None else max(self._ends - time.monotonic(), 0.0)
-
-    @property
-    def ends(self) -> float | None:
-        """The deadline by this process's monotonic clock."""
-        return self._ends
+        return None if self.ends is None else max(self.ends - time.monotonic(), 0.0)
 
     @property
     def lost(self) -> bool:
@@ -206,7 +200,7 @@ class Job:
     @property
     def expired(self) -> bool:
         """True once its deadline is over."""
-        return self._expired or (self._ends is not None and time.monotonic() >= self._ends)
+        return self._expired or (self.ends is not None and time.monotonic() >= self.ends)
 
     @property
     def cancelled(self) -> bool:
@@ -267,14 +261,10 @@ class Job:
     def end(self) -> bool:
         """End the attempt; True for the first who says so, and only that one tells Redis how."""
         with _guard:
-            if self._ended:
+            if self.ended:
                 return False
-            self._ended = True
+            self.ended = True
             return True
-
-    @property
-    def ended(self) -> bool:
-        return self._ended
 
     def on_loss(self, call: Callable[[], object]) -> None:
         """Run ``call`` when the job is lost or expires, or now if it is or has."""

@@ -55,8 +55,9 @@ class Handler:
 
     def check(self, job: Job) -> None:
         """Raise ForeignJob for a job of a machine that it does not work for."""
-        is_family = self.family != "" and job.machine.startswith(self.family)
-        if self.machine and self.machine != job.machine and not is_family:
+        if not self.machine or self.machine == job.machine:
+            return
+        if not self.family or not job.machine.startswith(self.family):
             raise ForeignJob(
                 f"the handler {self.name!r} takes jobs of the machine {self.machine!r} alone: nothing was done"
             )

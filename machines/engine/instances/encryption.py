@@ -25,7 +25,7 @@ UNREADABLE = "(cannot be decrypted: "
 FRESH = 5.0  # seconds for which it is not asked again which fields a machine encrypts
 
 LEAST = 4  # characters of a value that is looked for in other texts: a shorter one would be found everywhere
-_HOLDERS = str, dict, list  # what a ciphertext may be in
+_HOLDERS = frozenset([str, dict, list])  # what a ciphertext may be in
 
 Marks = Mapping[str, EncryptedField]
 
@@ -74,8 +74,10 @@ def holds_ciphertext(value: Any) -> bool:
         value = value.values()
     elif not isinstance(value, list):
         return False
-    found = [inner for inner in value if isinstance(inner, _HOLDERS)]
-    return any(map(holds_ciphertext, found))
+    for inner in value:
+        if type(inner) in _HOLDERS and holds_ciphertext(inner):
+            return True
+    return False
 
 
 def write_ciphertext(field: str, sealed: bytes) -> str:

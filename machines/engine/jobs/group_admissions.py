@@ -33,6 +33,8 @@ class GroupAdmissions:
         to take again."""
         homes: dict[str, list[tuple[Job, str, str]]] = {}
         for job in jobs:
+            if not job.homes:
+                continue
             for group, place in job.homes:
                 number, _, more = place.partition(" ")
                 homes.setdefault(name_root(job.root, number), []).append((job, group, more))

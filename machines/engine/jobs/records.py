@@ -16,6 +16,9 @@ from machines.engine.errors import BadInput
 from machines.engine.records import PlainRecord
 
 
+_set = object.__setattr__  # of a record that is frozen
+
+
 class LazyRecord(PlainRecord):
     """A record whose fields are decoded when they are first read: decoding all of them costs more than the rest of
     taking a job. ``_lazy`` holds the decoder of each field by name, and the source they read. ``traceparent``: the
@@ -26,13 +29,11 @@ class LazyRecord(PlainRecord):
     if not TYPE_CHECKING:  # to a type checker, fields are there from the start
 
         def __getattr__(self, name: str) -> Any:
-            try:
-                readers, source = object.__getattribute__(self, "_lazy")
-                read = readers[name]
-            except (AttributeError, KeyError):
-                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}") from None
-            value = read(source)
-            object.__setattr__(self, name, value)
+            readers, source = ({}, None) if name == "_lazy" else self._lazy
+            if name not in readers:
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+            value = readers[name](source)
+            _set(self, name, value)
             return value
 
 

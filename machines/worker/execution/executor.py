@@ -136,7 +136,8 @@ class Executor:
         if not self._begin(job):
             return
         try:
-            with self._output.collect(job, self._output.read_earlier(job)), tracing.handle(job.taken):
+            earlier = self._output.read_earlier(job) if job.taken.attempt > 1 else ""
+            with self._output.collect(job, earlier), tracing.handle(job.taken):
                 handler.check(job)
                 result = handler.function(job)
         except BaseException as error:
