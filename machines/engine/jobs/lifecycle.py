@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -237,14 +238,13 @@ class LifecycleMethods(JobReadMethods):
         """End many jobs in one round trip, each as ``complete`` does; return, in order, the outcome of each, None for a
         job without an instance, or its error."""
         at = arguments.encode_whole("now", now)
-        results: list[Any] = []
-        batches: dict[str, list[tuple[int, Job, str]]] = {}
-        jobs = []
-        for index, (job, result) in enumerate(ends):
-            results.append(None)
-            jobs.append(job)
+        batches: dict[str, list[tuple[int, Job, str]]] = defaultdict(list)
+        given = list(ends)
+        results: list[Any] = [None] * len(given)
+        for index, (job, result) in enumerate(given):
             try:
-                batches.setdefault(require_job(job).root, []).append((index, job, self._encode_result(job, result)))
+                text = "" if result is None else self._encode_result(job, result)
+                batches[require_job(job).root].append((index, job, text))
             except SignalboxError as error:
                 results[index] = error
         waiting = []
@@ -255,7 +255,7 @@ class LifecycleMethods(JobReadMethods):
                     how = tracing.begin_ends(((index, job) for index, job, _ in part), steps, RUNS)
                     waiting.append((root, part, how))
             senders = self._send_ends(at, waiting, results, steps)
-        ended = (job for job, result in zip(jobs, results, strict=True) if not isinstance(result, SignalboxError))
+        ended = (job for (job, _), how in zip(given, results, strict=True) if not isinstance(how, SignalboxError))
         self._admissions.free(ended, at)
         for root in senders:
             self._deliver(root, now)
@@ -270,12 +270,13 @@ class LifecycleMethods(JobReadMethods):
             sent, waiting = waiting, []
             wire = [("sb_complete", root, (at, *_build_ends(part, how))) for root, part, how in sent]
             for (root, part, how), call, reply in zip(sent, wire, self._caller.many(wire), strict=True):
+                distinct = [] if isinstance(reply, Exception) else reply[1:]
                 if call[2][1] == RUNS and not isinstance(reply, Exception):
                     if reply[0] == Status.BAD_ARGUMENT:  # of the library of an older release
                         waiting.append((root, part, SLICE))
                         continue
                     if reply[0] == Status.OK:
-                        reply = _expand_runs(reply)
+                        distinct, reply = reply[1::2], _expand_runs(reply)
                 failed, ended = _find_error(reply), self._read_completed(part, reply)
                 for number, ((index, _, _), outcome) in enumerate(zip(part, ended, strict=False), start=1):
                     results[index] = outcome
@@ -283,7 +284,7 @@ class LifecycleMethods(JobReadMethods):
                         steps.end(index, failed or reply[number])
                 if left := part[len(ended) :]:
                     waiting.append((root, left, tracing.skip_ends(how, len(ended))))
-                if failed is None and any(map(replies.has_messages, reply[1:])):
+                if failed is None and any(map(replies.has_messages, distinct)):
                     senders.add(root)
         return senders
 

@@ -58,9 +58,9 @@ class ProgressReporter:
         if self._latest and (last := self._latest.pop(job, None)) is not None:
             self._engine.progress(job.taken, *last)
 
-    def forget(self, job: Job) -> None:
-        """Forget the progress of a finished job."""
-        if self._latest:
+    def forget(self, jobs: Iterable[Job]) -> None:
+        """Forget the progress of finished jobs."""
+        for job in jobs if self._latest else ():
             self._latest.pop(job, None)
 
     def stop(self) -> None:
@@ -202,7 +202,7 @@ class Completer:
 
     def forget(self, job: Job) -> None:
         """Drop a job whose end Redis no longer accepts."""
-        self._progress.forget(job)
+        self._progress.forget([job])
         self._counters.add("lost")
         self._in_flight.lay_down([job])
 
@@ -272,18 +272,16 @@ class Completer:
                     self._report_completions([end])
                 return
             found = [error]
-        completed = [end.job for end, outcome in zip(done, found, strict=True) if self._accept(end, outcome)]
+        outcomes = zip(done, found, strict=True)
+        completed = [end.job for end, how in outcomes if not isinstance(how, Exception) or self._accept(end, how)]
         if not completed:
             return
         self._counters.add("completed", len(completed))
-        for job in completed:
-            self._progress.forget(job)
+        self._progress.forget(completed)
         self._in_flight.lay_down(completed)
 
-    def _accept(self, end: Completion, outcome: Any) -> bool:
-        """Tell whether the job is completed; if not, repeat the report, abandon the job or report a failure."""
-        if not isinstance(outcome, Exception):
-            return True
+    def _accept(self, end: Completion, outcome: Exception) -> bool:
+        """Tell whether the job is completed anyway; if not, repeat the report, abandon the job or report a failure."""
         job = end.job
         if isinstance(outcome, errors.EngineUnavailable):
             self._ask_again(end, outcome)
@@ -308,7 +306,7 @@ class Completer:
         except Exception:
             log.exception("%s: the worker itself failed; the job comes back when its lease ends", job)
             outcome = "lost"
-        self._progress.forget(job)
+        self._progress.forget([job])
         self._counters.add(outcome)
         self._in_flight.lay_down([job])
 
