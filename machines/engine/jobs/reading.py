@@ -253,7 +253,7 @@ def _deadline(row: Row) -> int:
 
 
 def _data(row: Row) -> dict[str, Any]:
-    text, types = row[_LEASE][4:]
+    _, _, _, _, text, types = row[_LEASE]
     return types.convert(replies.decode(text)[0]) if types else {}
 
 

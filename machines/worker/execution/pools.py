@@ -52,16 +52,19 @@ class WaitingLine:
     def pop(self) -> Work:
         """Remove and return the next one. Raises IndexError when there is none."""
         with self._lock:
-            priority = next(iter(self._priorities), 0)
-            if len(self._priorities) > 1:
-                priority = (min if self._popped % AGED == AGED - 1 else max)(self._priorities)
-            if not (groups := self._priorities.get(priority)):
+            if not self._count:
                 raise IndexError("nothing waits")
+            if len(self._priorities) == 1:
+                [priority] = self._priorities
+            else:
+                priority = (min if self._popped % AGED == AGED - 1 else max)(self._priorities)
+            groups = self._priorities[priority]
             group = next(iter(groups))
-            work = groups[group].popleft()
+            waiting = groups[group]
+            work = waiting.popleft()
             self._popped += 1
             self._count -= 1
-            if len(groups) > 1 or not groups[group]:
+            if not waiting or len(groups) > 1:
                 self._end_turn(priority, group)
             return work
 
