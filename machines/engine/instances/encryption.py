@@ -74,10 +74,8 @@ def holds_ciphertext(value: Any) -> bool:
         value = value.values()
     elif not isinstance(value, list):
         return False
-    for inner in value:
-        if type(inner) in _HOLDERS and holds_ciphertext(inner):
-            return True
-    return False
+    found = [inner for inner in value if type(inner) in _HOLDERS]
+    return bool(found) and any(map(holds_ciphertext, found))
 
 
 def write_ciphertext(field: str, sealed: bytes) -> str:

@@ -32,9 +32,7 @@ class GroupAdmissions:
         """Return those of the jobs of one take that may run. The others are given back; then also the ms after which
         to take again."""
         homes: dict[str, list[tuple[Job, str, str]]] = {}
-        for job in jobs:
-            if not job.homes:
-                continue
+        for job in [job for job in jobs if job.homes]:
             for group, place in job.homes:
                 number, _, more = place.partition(" ")
                 homes.setdefault(name_root(job.root, number), []).append((job, group, more))

@@ -15,7 +15,6 @@ from machines.engine import arguments, limits
 from machines.engine.errors import BadInput
 from machines.engine.records import PlainRecord
 
-
 _set = object.__setattr__  # of a record that is frozen
 
 
