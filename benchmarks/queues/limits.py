@@ -8,10 +8,10 @@ all there is on a cluster (``redis+cluster://...``). All take some ten minutes, 
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import os
 import statistics
-import sys
 import threading
 import time
 from collections import Counter
@@ -149,10 +149,15 @@ def measure(part: str, engine: Engine, url: str) -> Iterator[str]:
 
 
 def main() -> None:
-    urls = [word for word in sys.argv[1:] if "://" in word]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", metavar="PART or URL")
+    urls = [word for word in parser.parse_args().words if "://" in word]
+    parts = [word for word in parser.parse_args().words if word not in urls] or PARTS
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"the parts are {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
     with server(urls[0] if urls else None) as url:
         engine = Engine.from_url(url, partitions=6 if "cluster" in url else 1)
-        for part in ["rate"] if "cluster" in url else [word for word in sys.argv[1:] if word not in urls] or PARTS:
+        for part in ["rate"] if "cluster" in url else parts:
             for line in measure(part, engine, url):
                 print(line, flush=True)
 
