@@ -221,6 +221,25 @@ def test_a_rate_holds_for_all_partitions_together(yard):
     assert moments == list(range(0, 2000, 50)), "evenly, and as often as it says"
 
 
+def test_a_group_goes_on_whose_job_was_ready_when_another_partition_asked_for_the_first_time(yard):
+    yard.limit("errand", "work", group="a", concurrency=1, rate="1/s burst 2")
+    job, home, other = {"machine": "errand", "src": "run", "queue": "work"}, find_home(), find_others()[0]
+    yard.enqueue_many([job | {"group": "a"}, job | {"group": "a"}])
+    near = find_ids(home, 1, "x") + find_ids(other, 1, "x")
+    yard.enqueue_many([job | {"priority": 9, "unique": near[0]}, job | {"group": "a", "unique": near[1]}])
+    (first,) = take(yard, count=1, partitions={home}, now=NOW)
+    assert first.group == "", "the first job of the group is ready, behind it"
+    found, now = take(yard, partitions={other}, now=NOW), NOW
+    assert len(found) == 1
+    yard.complete(found[0], now=NOW)
+    while len(found) < 3:
+        taken = take(yard, now=now)
+        yard.complete_many([(each, None) for each in taken], now=now)
+        found += taken
+        now += taken.wait or 1000
+        assert now < NOW + 20_000, "the group stands still"
+
+
 def test_a_paused_group_rests_on_all_partitions_and_goes_on_when_it_is_resumed(yard):
     for number in range(PARTITIONS):
         begin(yard, find_ids(number, 1))

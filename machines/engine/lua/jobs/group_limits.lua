@@ -298,13 +298,15 @@ function group_limits.declare(root, queue, declared)
     mark_all(root, queue)
 end
 
--- Notes that jobs of another partition were to be admitted: from now on those of this one are admitted in the same way.
+-- Notes that jobs of another partition were to be admitted: from now on those of this one are admitted in the same way. Groups
+-- without room waited for the end of a job that this partition admitted: they are looked at.
 function group_limits.note_asked(root, queue)
     local key = keys.rules(root, queue)
     local declared = decode(call('HGET', key, 'groups') or nil)
     if declared.asked then return true end
     declared.asked = true
     call('HSET', key, 'groups', json.encode(declared))
+    mark_all(root, queue)
     return true
 end
 
