@@ -56,6 +56,29 @@ def test_a_place_is_free_at_once_when_its_job_is_taken_from_its_worker(yard, lim
 
 
 @LIMITS
+@pytest.mark.parametrize("where", [0, 1], ids=["at home", "elsewhere"])
+@pytest.mark.parametrize("end", ["complete", "complete many", "fail", "bury", "hand back"])
+def test_a_job_that_was_leased_before_its_limit_was_set_frees_its_place_when_it_ends(yard, limited, where, end):
+    home = choose_home("a" if limited == "group" else "work", PARTITIONS)
+    begin(yard, find_ids((home + where) % PARTITIONS, 2), "a", now=NOW)
+    jobs = take(yard, now=NOW)
+    assert [job.homes for job in jobs] == [(), ()]
+    limit_one(yard, limited, 2)
+    begin(yard, find_ids((home + 2) % PARTITIONS, 4), "a", now=NOW)
+    assert take(yard, now=NOW) == []
+    {
+        "complete": lambda: [yard.complete(job, now=NOW) for job in jobs],
+        "complete many": lambda: yard.complete_many([(job, None) for job in jobs], now=NOW),
+        "fail": lambda: [yard.fail(job, "no", now=NOW) for job in jobs],
+        "bury": lambda: [yard.fail(job, "no", retry=False, now=NOW) for job in jobs],
+        "hand back": lambda: [yard.hand_back(job, delay=60_000, now=NOW) for job in jobs],
+    }[end]()
+    yard.drive(["errand"], now=NOW)
+    assert [member for member in list_counted(yard) if "\0l" in member] == []
+    assert len(take(yard, now=NOW)) == 2, "the places were offered to the partition that waits"
+
+
+@LIMITS
 def test_a_place_that_is_offered_in_vain_is_for_the_next_partition_that_waits(yard, limited):
     home = limit_one(yard, limited)
     others = [number for number in range(PARTITIONS) if number != home]

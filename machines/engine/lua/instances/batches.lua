@@ -1,4 +1,4 @@
--- needs: jobs, keys, queue_counters
+-- needs: group_admissions, jobs, keys, queue_counters
 -- Collects the writes of several steps and jobs of one call to the same keys. The first write of a kind happens at once,
 -- which shows that it is possible; further ones are collected, and written at the end in few commands. An instance of a flat
 -- machine takes one step in a batch at most, which ends all jobs it waited for, so the order of collected writes does not
@@ -74,6 +74,7 @@ function batches.add_ended_job(batch, job, row, ms)
     if row.unique then return jobs.delete(batch.root, job, row) end
     local count = queue.count + 1
     queue.jobs[count], queue.hashes[count], queue.count = job, row.key, count
+    group_admissions.end_listed(batch.root, job)
 end
 
 -- A place that is no sorted set does not hold the jobs.

@@ -7,13 +7,17 @@ local group_admissions = {}
 
 local call = redis.call
 local BUSY_CHECK, CHECK = 1000, 60000 -- ms after which an admission is checked: where jobs were refused, and at all
-local LISTED = 10000 -- leased jobs that are counted when a limit is set
+local LISTED, MAX_LISTED = 10000, 20000 -- leased jobs that are counted when a limit is set, and that are remembered
 local MOST = 20 -- admissions that one call names for a check
 local MAX_LOST = 5000 -- places that are remembered until a tick
 
 -- Root -> places of jobs that their workers no longer hold: queue, home, group, job and token of each in turn. A tick has them
 -- freed, and offered to others. Lost when the server restarts: then a check finds them.
 local lost, lost_count = {}, 0
+
+-- Root -> job -> its queue, group, token and homes: jobs that were leased when a limit was set. Their workers do not free the
+-- places until they renew the leases. Lost as those.
+local listed, listed_count = {}, 0
 
 local function make_admission(group, job, token)
     return group_limits.make_member(group, 'l', job .. ' ' .. token)
@@ -32,6 +36,11 @@ end
 local function remove(root, queue, member)
     call('ZREM', keys.admitted(root, queue), member)
     return call('ZREM', keys.members(root, queue), member) == 1
+end
+
+-- Forgets a partition that has waited for long: it would have asked again.
+function group_admissions.drop_waiting(root, queue, member, now)
+    if tonumber(call('ZSCORE', keys.admitted(root, queue), member) or 0) < now - CHECK then remove(root, queue, member) end
 end
 
 -- Computes the ms after which a partition asks again for a group with a rate: those that wait do so one after the other, each
@@ -135,20 +144,31 @@ function group_admissions.find_homes(root, queue, group, known)
 end
 
 -- Has the places freed of a job that its worker no longer holds: at once where this partition is the home, which the next tick
--- then offers as one of the job 0, and by the next tick where another is. `row`: queue, group and token.
+-- then offers as one of the job 0, and by the next tick where another is. `row`: queue, group, token, and the homes of a listed
+-- job, which its worker may free before that.
 function group_admissions.abandon(root, job, row)
-    local homes = group_admissions.find_homes(root, row.queue, row.group or '', {})
+    local homes = row.homes or group_admissions.find_homes(root, row.queue, row.group or '', {})
     for i = 1, #homes, 2 do
         local home, group, named, token = homes[i], homes[i + 1], job, row.token or ''
         if home == slots.get_number(root) then
-            remove(root, row.queue, make_admission(group, job, token))
-            named, token = home .. '-0', ''
+            local admission = make_admission(group, job, token)
+            if not row.homes then remove(root, row.queue, admission) end
+            local is_there = call('ZSCORE', keys.members(root, row.queue), admission)
+            if not is_there then named, token = home .. '-0', '' end
         end
         if lost_count >= MAX_LOST then lost, lost_count = {}, 0 end
         lost[root], lost_count = lost[root] or {}, lost_count + 1
         for _, word in ipairs({ row.queue, home, group, named, token }) do table.insert(lost[root], word) end
         due_times.note(root, 0, 0)
     end
+end
+
+-- Has the places freed of a job that ended and that was leased before a limit was set.
+function group_admissions.end_listed(root, job)
+    local row = listed_count > 0 and listed[root] and listed[root][job]
+    if not row then return end
+    listed[root][job], listed_count = nil, listed_count - 1
+    group_admissions.abandon(root, job, row)
 end
 
 -- Answers these places, and forgets them; nil for none.
@@ -177,6 +197,13 @@ function group_admissions.list_unchecked(root, queue, is_busy, now)
     return found
 end
 
+local function list_job(root, job, row, homes)
+    if listed_count >= MAX_LISTED then listed, listed_count = {}, 0 end
+    listed[root] = listed[root] or {}
+    listed_count = listed_count + (listed[root][job] and 0 or 1)
+    row.homes, listed[root][job] = homes, row
+end
+
 -- Lists the leased jobs of a queue that homes have to count: home, group, job and token of each in turn.
 function group_admissions.list_leased(root, queue)
     local found, known = {}, {}
@@ -184,6 +211,7 @@ function group_admissions.list_leased(root, queue)
     for _, job in ipairs(call('ZRANGE', keys.leased(root, queue), 0, LISTED - 1)) do
         local row = packed_jobs.read(keys.job(root, job), 'group', 'token')
         local homes = row and row.token and group_admissions.find_homes(root, queue, row.group or '', known) or {}
+        if homes[1] then list_job(root, job, row, homes) end
         for i = 1, #homes, 2 do
             local at = #found
             found[at + 1], found[at + 2], found[at + 3], found[at + 4] = homes[i], homes[i + 1], job, row.token

@@ -278,10 +278,10 @@ local function is_used(root, queue)
         or call('ZRANGEBYLEX', keys.members(root, queue), '(\1', '+', 'LIMIT', 0, 1)[1] ~= nil
 end
 
--- Forgets that groups had limits, and the clocks of their rates.
+-- Forgets that groups had limits, the clocks of their rates and which a take looks at.
 local function forget(root, queue)
     call('HDEL', keys.rules(root, queue), 'groups')
-    redis.pcall('DEL', keys.arrivals(root, queue))
+    call('DEL', keys.arrivals(root, queue), keys.releases(root, queue))
 end
 
 -- Stores what the definition declares for each group, {concurrency, rate = count, per = ms, burst}; nothing for no limits.
@@ -293,20 +293,21 @@ function group_limits.declare(root, queue, declared)
             homes = queue_limits.count_homes(root), asked = decode(before).asked })
     end
     if text == before then return end
-    if text then call('HSET', key, 'groups', text) else forget(root, queue) end
+    if not text then return forget(root, queue) end
+    call('HSET', key, 'groups', text)
     recount_leased(root, queue)
     mark_all(root, queue)
 end
 
 -- Notes that jobs of another partition were to be admitted: from now on those of this one are admitted in the same way. Groups
--- without room waited for the end of a job that this partition admitted: they are looked at.
+-- without room waited for the end of a job that this partition admitted: they are looked at. Tells whether this is new.
 function group_limits.note_asked(root, queue)
     local key = keys.rules(root, queue)
     local declared = decode(call('HGET', key, 'groups') or nil)
-    if declared.asked then return true end
+    if declared.asked then return false end
     declared.asked = true
     call('HSET', key, 'groups', json.encode(declared))
-    mark_all(root, queue)
+    group_limits.mark_further(root, queue, '\0', FEW_MARKED)
     return true
 end
 

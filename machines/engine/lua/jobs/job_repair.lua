@@ -1,4 +1,4 @@
--- needs: arguments, dead_jobs, due_jobs, due_times, group_limits, jobs, keys, packed_jobs, ready_order
+-- needs: arguments, dead_jobs, due_jobs, due_times, group_admissions, group_limits, jobs, keys, packed_jobs, ready_order
 -- Checks that each job is in the one place that its hash names, and repairs keys that were deleted, edited or half restored
 -- from outside. The engine itself never leaves such damage, because each move of a job is one call.
 local job_repair = {}
@@ -120,9 +120,10 @@ function job_repair.repair_job(root, job, now, tally)
 end
 
 -- Checks a member of the jobs of groups with limits, whose counts must not hold a place for a job that has left.
-local function check_group_member(root, queue, member, tally)
+local function check_group_member(root, queue, member, now, tally)
     local _, letter, job = group_limits.parse_member(member)
-    if letter == 'w' or letter == 'l' and string.find(job, ' ', 1, true) then return end -- of other partitions: sb_admit
+    if letter == 'w' then return group_admissions.drop_waiting(root, queue, member, now) end
+    if letter == 'l' and string.find(job, ' ', 1, true) then return end -- of other partitions: sb_admit
     local row = job and read(root, job)
     if row then row.score = tonumber(redis.call('ZSCORE', keys.ready(root, queue), job) or 0) end
     if row and row.queue == queue and group_limits.is_member(member, row) then return end
@@ -163,7 +164,7 @@ function job_repair.repair_members(root, queue, place, cursor, many, now, tally)
         if is_places then
             try(tally, check_member, root, queue, place, page[2][i], now, tally)
         else
-            try(tally, check_group_member, root, queue, page[2][i], tally)
+            try(tally, check_group_member, root, queue, page[2][i], now, tally)
         end
     end
     return page[1]

@@ -201,7 +201,10 @@ function jobs.move(root, job, queue, from, to, score, ...)
     local key = keys.job(root, job)
     if from == 'leased' or from == 'ready' then packed_jobs.spread(key) end
     redis.call('HSET', key, 'place', to, ...)
-    if from == 'leased' then ring_requested_bell(root, queue) end
+    if from == 'leased' then
+        ring_requested_bell(root, queue)
+        group_admissions.end_listed(root, job)
+    end
     if from == 'dead' then jobs.clear_failure(root, job) end
 end
 
@@ -244,7 +247,9 @@ function jobs.delete(root, job, row)
     if row.place == 'ready' then ready_order.give_back(root, row.queue, row) end
     redis.call('DEL', keys.job(root, job))
     if row.unique then free_unique_key(root, row.queue, row.unique, job) end
-    if row.place == 'leased' then ring_requested_bell(root, row.queue) end
+    if row.place ~= 'leased' then return end
+    ring_requested_bell(root, row.queue)
+    group_admissions.end_listed(root, job)
 end
 
 -- Notes for the worker of a leased job that it was withdrawn, and has its places in limits freed.

@@ -21,7 +21,10 @@ local modes = {}
 function modes.admit(root, queue, words, now)
     local reply, is_busy, is_noted = { replies.OK }, false, false
     for i = 1, #words, 4 do
-        if not is_noted and words[i] ~= '' then is_noted = group_limits.note_asked(root, queue) end
+        if not is_noted and words[i] ~= '' then
+            is_noted = true
+            if group_limits.note_asked(root, queue) then group_admissions.list_leased(root, queue) end
+        end
         local word = group_admissions.admit(root, queue, words[i], words[i + 1], words[i + 2], words[i + 3] == 'more', now)
         reply[#reply + 1] = tostring(word)
         is_busy = is_busy or word == 'busy'
