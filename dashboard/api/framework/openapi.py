@@ -93,7 +93,6 @@ IN_PATHS = {
     "name": "the name of a schedule",
     "delivery": "its number",
     "view": "its number",
-    "link": "as the list of links names it",
     "session": "its handle, as the list of sessions names it",
     "key": "the whole key",
 }
