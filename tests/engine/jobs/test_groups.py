@@ -98,6 +98,15 @@ def test_a_group_with_nothing_ready_takes_no_memory(yard):
     assert count_turns(yard) == 0
 
 
+@pytest.mark.parametrize("group", [None, "a"])
+def test_a_low_priority_does_not_starve_though_the_server_restarted_since_its_jobs_came(yard, group):
+    yard.limit("door", "work", group="a", concurrency=1)
+    put(yard, group, 1, priority=0)
+    yard.client.function_load(library.text(), replace=True)
+    put(yard, None, 2 * AGED)
+    assert 0 in [take(yard, 1)[0].priority for _ in range(2 * AGED)]
+
+
 def test_turns_of_groups_whose_jobs_went_are_forgotten_though_the_server_restarted_meanwhile(yard):
     put(yard, "a", 3)
     yard.client.function_load(library.text(), replace=True)

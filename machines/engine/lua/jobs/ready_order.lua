@@ -21,8 +21,8 @@ ready_order.PRIORITY, ready_order.LOWEST, ready_order.BAND = PRIORITY, LOWEST, B
 ready_order.MIN_WEIGHT, ready_order.MAX_WEIGHT = 0.1, 10
 
 -- Sorted sets of ready jobs that have jobs of groups: the score of the last job that was taken; and those with jobs of a
--- priority of their own: how many were taken of these, and the priority that comes next in place of a higher one. Lost when
--- the server restarts; the next such job brings it back.
+-- priority of their own: how many were taken of these, and the priority that comes next in place of a higher one; false for
+-- those that have none. Lost when the server restarts: the next job of a group, and a look at the ready jobs, bring it back.
 local with_groups, with_priorities, with_priorities_count = {}, {}, 0
 
 -- Answers why a text cannot be a group, or nil.
@@ -39,6 +39,18 @@ local function note_priority(ready)
     if with_priorities[ready] then return end
     if with_priorities_count >= MAX_QUEUES then with_priorities, with_priorities_count = {}, 0 end
     with_priorities[ready], with_priorities_count = { taken = 0, band = 0 }, with_priorities_count + 1
+end
+
+-- Finds whether there are ready jobs of a priority of their own: some may have come before the server restarted.
+local function find_priorities(ready)
+    local first = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')
+    local last = redis.call('ZRANGE', ready, UNHELD, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
+    note_priority(ready)
+    local usual = LOWEST - PRIORITY
+    if floor((first[2] or usual * BAND) / BAND) == usual and floor((last[2] or usual * BAND) / BAND) == usual then
+        with_priorities[ready] = false
+    end
+    return with_priorities[ready]
 end
 
 -- Answers the turn of the first ready job of a priority; nil when there is none.
@@ -85,8 +97,10 @@ end
 
 -- Computes the score of a held job that its group's limits let be ready, as one of `most` ready ones of the group.
 function ready_order.compute_released(root, queue, job, spec, most)
-    local band = (LOWEST - (tonumber(spec.priority) or PRIORITY)) * BAND
-    return band + give_turn(root, queue, keys.ready(root, queue), job, spec, band, most)
+    local priority, ready = tonumber(spec.priority) or PRIORITY, keys.ready(root, queue)
+    local band = (LOWEST - priority) * BAND
+    if priority ~= PRIORITY then note_priority(ready) end
+    return band + give_turn(root, queue, ready, job, spec, band, most)
 end
 
 -- Gives back the turn of a job that was ready and is removed without having been taken.
@@ -142,6 +156,7 @@ end
 -- none. `count`: how many jobs the caller is about to take. Each priority that has jobs has its turn.
 function ready_order.pop_aged(ready, count)
     local seen = with_priorities[ready]
+    if seen == nil then seen = find_priorities(ready) end
     if not seen then return nil end
     seen.taken = seen.taken + count
     if seen.taken < AGED then return nil end
