@@ -38,7 +38,7 @@ end
 
 -- Answers why the outbox is full; nil when it is not.
 local function check_outbox(ctx)
-    -- Checked once in a step, and not where nothing is sent or nobody would be told.
+    -- Checked once in a step, and not where nothing is sent or no one learns of the refusal.
     if ctx.messages[1] or ctx.replayed or ctx.is_stopping then return nil end
     local waiting = redis.pcall('XLEN', keys.outbox(ctx.program.root))
     if type(waiting) ~= 'number' or waiting < MAX_OUTBOX then return nil end
