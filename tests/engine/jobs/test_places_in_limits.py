@@ -79,6 +79,22 @@ def test_a_job_that_was_leased_before_its_limit_was_set_frees_its_place_when_it_
 
 
 @LIMITS
+def test_the_check_of_all_jobs_forgets_places_that_nothing_counts_and_partitions_that_no_longer_wait(yard, limited):
+    home = limit_one(yard, limited)
+    for number in range(3):
+        begin(yard, find_ids((home + 1 + number) % PARTITIONS, 1), "a", now=NOW)
+    (job,) = take(yard, now=NOW)
+    assert take(yard, now=NOW) == []
+    assert yard.mend("errand", now=NOW).total == 0
+    assert {member.split("\0")[1][0] for member in list_counted(yard)} >= {"l", "w"}, "both are needed"
+    limit_one(yard, limited, 0)
+    yard.withdraw("errand", job, now=NOW, **WHO)
+    yard.drive(["errand"], now=NOW)
+    assert yard.mend("errand", now=NOW + 200_000).total == 0
+    assert list_counted(yard) == [member for member in list_counted(yard) if "\0h" in member]
+
+
+@LIMITS
 def test_a_place_that_is_offered_in_vain_is_for_the_next_partition_that_waits(yard, limited):
     home = limit_one(yard, limited)
     others = [number for number in range(PARTITIONS) if number != home]

@@ -38,9 +38,12 @@ local function remove(root, queue, member)
     return call('ZREM', keys.members(root, queue), member) == 1
 end
 
--- Forgets a partition that has waited for long: it would have asked again.
-function group_admissions.drop_waiting(root, queue, member, now)
-    if tonumber(call('ZSCORE', keys.admitted(root, queue), member) or 0) < now - CHECK then remove(root, queue, member) end
+-- Forgets an admission where nothing counts it any more, and a partition that has waited for long: it would have asked again.
+function group_admissions.drop_unneeded(root, queue, member, now)
+    local group, letter = group_limits.parse_member(member)
+    local rules, since = group_limits.read(root, queue, group), call('ZSCORE', keys.admitted(root, queue), member)
+    local is_counted = letter == 'w' or rules and rules.concurrency
+    if not is_counted or letter == 'w' and tonumber(since or 0) < now - CHECK then remove(root, queue, member) end
 end
 
 -- Computes the ms after which a partition asks again for a group with a rate: those that wait do so one after the other, each

@@ -122,8 +122,9 @@ end
 -- Checks a member of the jobs of groups with limits, whose counts must not hold a place for a job that has left.
 local function check_group_member(root, queue, member, now, tally)
     local _, letter, job = group_limits.parse_member(member)
-    if letter == 'w' then return group_admissions.drop_waiting(root, queue, member, now) end
-    if letter == 'l' and string.find(job, ' ', 1, true) then return end -- of other partitions: sb_admit
+    if letter == 'w' or letter == 'l' and string.find(job, ' ', 1, true) then
+        return group_admissions.drop_unneeded(root, queue, member, now)
+    end
     local row = job and read(root, job)
     if row then row.score = tonumber(redis.call('ZSCORE', keys.ready(root, queue), job) or 0) end
     if row and row.queue == queue and group_limits.is_member(member, row) then return end
