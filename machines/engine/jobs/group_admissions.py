@@ -20,6 +20,7 @@ Place = tuple[str, str, str]  # group ('' of the queue), job, token
 Call = tuple[str, str, Sequence[str | int]]
 BUSY = "busy"
 MOST = 1000  # places of one call
+UNANSWERED = -1
 
 
 class GroupAdmissions:
@@ -30,7 +31,7 @@ class GroupAdmissions:
 
     def admit(self, queue: str, jobs: Sequence[Job], now: str) -> tuple[Sequence[Job], int | None]:
         """Return those of the jobs of one take that may run. The others are given back; then also the ms after which
-        to take again."""
+        to take again, UNANSWERED where it is not known whether they are given back."""
         homes: dict[str, list[tuple[Job, str, str]]] = {}
         for job in [job for job in jobs if job.homes]:
             for group, place in job.homes:
@@ -118,7 +119,7 @@ class GroupAdmissions:
             return None
         quads = (word for job in jobs for word in (job.id, job.token, *words[job.id]))
         (reply,) = self._call([("sb_admit", jobs[0].root, ("back", queue, now, *quads))])
-        return int(reply[0]) if reply else 1
+        return int(reply[0]) if reply else UNANSWERED
 
     def _check(self, queue: str, unchecked: dict[str, list[Place]], now: str) -> None:
         """Free the places of jobs that another token holds, or none."""

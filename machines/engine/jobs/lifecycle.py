@@ -28,7 +28,7 @@ from machines.engine.records import Instance, Outcome
 
 from . import reading, records
 from .clock_jump import ClockBounds, list_words
-from .group_admissions import GroupAdmissions
+from .group_admissions import UNANSWERED, GroupAdmissions
 from .reading import JobReadMethods
 from .records import Enqueue, EnqueueOptions, Job, Taken
 
@@ -180,7 +180,8 @@ class LifecycleMethods(JobReadMethods):
                 _note_hint(taken, reply[1])
                 if wait is not None:
                     refusals += 1
-                    _note_hint(taken, wait)
+                    taken.unanswered = taken.unanswered or wait == UNANSWERED
+                    _note_hint(taken, max(wait, 1))
                     if refusals == MAX_REFUSALS:
                         _note_hint(taken, 1)
                         break

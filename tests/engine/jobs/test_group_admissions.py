@@ -209,6 +209,22 @@ def test_a_home_that_does_not_answer_admits_nothing(yard, monkeypatch):
     assert len(take(yard, now=yard.read_clock() + taken.wait)) == 1, "one job asks whether there is room"
 
 
+def test_a_take_tells_that_jobs_may_be_leased_that_it_could_not_give_back(yard, monkeypatch):
+    begin(yard, find_ids(find_others()[0], 5))
+    assert (len(take(yard)), take(yard).unanswered) == (LIMIT, False)
+    yard.limit("errand", "work", group="a", concurrency=1)
+    many = yard._caller.many
+
+    def lose(calls):
+        if calls[0][2][0] == "back":
+            raise errors.EngineUnavailable("no answer")
+        return many(calls)
+
+    monkeypatch.setattr(yard._caller, "many", lose)
+    taken = take(yard)
+    assert (list(taken), taken.unanswered, taken.wait > 0) == ([], True, True)
+
+
 def test_a_rate_holds_for_all_partitions_together(yard):
     yard.limit("errand", "work", group="a", concurrency=0, rate="20/s")
     for number in range(PARTITIONS):
