@@ -15,14 +15,17 @@ function batches.open(root, stamp, short)
         ms = nil, bucket = 0 }
 end
 
+-- The arguments of ZADD, overwritten by each; only as many are sent as were filled in.
+local pairs_list = {}
+
 local function add(key, stamp, ids)
     for first = 1, ids.count, MAX_IDS do
-        local pairs_list, count = {}, 0
+        local count = 0
         for i = first, min(first + MAX_IDS - 1, ids.count) do
             pairs_list[count + 1], pairs_list[count + 2] = stamp, ids[i]
             count = count + 2
         end
-        call('ZADD', key, unpack(pairs_list))
+        call('ZADD', key, unpack(pairs_list, 1, count))
     end
 end
 

@@ -65,13 +65,13 @@ local function prepare(ctx, data, lenient)
 end
 
 -- Creates an instance with this data, takes its first macrostep and commits it; answers the reply. `parent`: JSON of the
--- instance that invoked it.
-function creation.create(compiled, id, data, now, actor, reason, parent)
+-- instance that invoked it; `clock`: ms of the server's clock where the caller has read it.
+function creation.create(compiled, id, data, now, actor, reason, parent, clock)
     local ctx = make_context(compiled, id, now, parent)
     local problem = prepare(ctx, data, parent ~= nil)
     if problem then return problem end
     ctx.by_engine = parent
-    local ok, fault = commit.write_step(ctx, '(create)', actor, reason, '0')
+    local ok, fault = commit.write_step(ctx, '(create)', actor, reason, '0', clock)
     if not ok then return { replies.FAULT, fault } end
     return replies.build_instance(ctx)
 end

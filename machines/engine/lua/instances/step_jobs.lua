@@ -88,11 +88,11 @@ function step_jobs.undo()
     added = {}
 end
 
--- Rings the bells of the queues to which ready jobs were added.
-function step_jobs.ring(batch)
+-- Rings the bells of the queues to which ready jobs were added. `clock`: the server's time in ms where the caller has read it.
+function step_jobs.ring(batch, clock)
     for _, one in ipairs(added) do
         if (one.spec.delay or 0) == 0 then
-            if batch then batches.add_ready_job(batch, one.spec.queue) else jobs.ring_bell(one.root, one.spec.queue) end
+            if batch then batches.add_ready_job(batch, one.spec.queue) else jobs.ring_bell(one.root, one.spec.queue, 1, clock) end
         end
     end
 end

@@ -207,7 +207,7 @@ step_plan.writes = {
         when = 'step.program.history > 0',
         source = 'if long then call("LTRIM", ${step.program.history_prefix} .. id, ${-step.program.history}, -1) end',
     },
-    { name = 'bells', when = 'step.started and step.started[1] or step.effects[1]', source = 'ring_jobs(batch)' },
+    { name = 'bells', when = 'step.started and step.started[1] or step.effects[1]', source = 'ring_jobs(batch, clock)' },
     {
         name = 'withdrawn jobs',
         when = 'step.moved or step.has_ended',

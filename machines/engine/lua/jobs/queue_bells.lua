@@ -27,6 +27,11 @@ local function note(root, queue, now)
     queues[queue] = now
 end
 
+local function read_clock()
+    local time = redis.call('TIME')
+    return time[1] * 1000 + time[2] / 1000
+end
+
 local function push(bell, count)
     local rings = { '1' }
     for i = 2, math.min(count or 1, MAX_BELL) do rings[i] = '1' end
@@ -34,14 +39,14 @@ local function push(bell, count)
     if type(length) == 'number' and length > MAX_BELL then redis.call('LTRIM', bell, 0, MAX_BELL - 1) end
 end
 
--- Wakes workers for `count` new jobs. A bell that cannot ring does not fail the call.
-function queue_bells.ring(root, queue, count)
+-- Wakes workers for `count` new jobs. A bell that cannot ring does not fail the call. `now`: the server's time in ms where the
+-- caller has read it.
+function queue_bells.ring(root, queue, count, now)
     if list_count > 0 then
         local bell = keys.bell(root, queue)
         if list_queues[bell] then push(bell, count) end
     end
-    local time = redis.call('TIME')
-    local now = time[1] * 1000 + time[2] / 1000
+    now = now or read_clock()
     local last = rung[root] and rung[root][queue]
     if last and now - last < REPEAT_MS and now >= last then return end
     note(root, queue, now)

@@ -25,7 +25,8 @@ return function(KEYS, ARGV)
     local data, why = creation.parse_data(data_text)
     if not data then return { replies.BAD_PAYLOAD, why, '' } end
     if ARGV[8] then traces.begin(ARGV[8]) end
-    local reply = creation.create(compiled, id, data, arguments.read_now(ARGV[7]), actor, reason)
+    local now, clock = arguments.read_now(ARGV[7])
+    local reply = creation.create(compiled, id, data, now, actor, reason, nil, clock)
     if reply[1] == replies.REFUSED then version_counters.count(root, compiled.version, 'refused') end
     if key ~= '' and reply[1] == replies.OK then idempotency.store(keys.creation(root, id, key), reply) end
     return reply
