@@ -134,7 +134,7 @@ class Partition:
         """string with PX: the outcome of the create with this idempotency key; a fire may use the same key."""
         return f"{self.root}:c:{len(id.encode())}:{id}:{key}"
 
-    #: hash: one job
+    #: string of a plain job, hash of any other: see lua/jobs/packed_jobs.lua
     job = KeyOf(":job:{job}")
     #: zset: ready jobs, by priority, then by the turns of their groups or by sequence
     ready = KeyOf(":q:{queue}")

@@ -18,6 +18,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from machines.engine import AsyncEngine, Conflict, EngineUnavailable, Enqueue, Fire, Refused, tracing
 
 from .builders import counter, door, errand, machine, publish
+from .jobs.stored_jobs import read_job
 from .messages.mailing import noter, post, teller
 
 SECRET = "4111-1111"
@@ -288,7 +289,7 @@ def test_a_damaged_context_counts_as_none(engine, spans, damaged):
     reply = engine.client.fcall("sb_fire", 1, root, "e", "start", "", "", "", "", "", "", "", "", damaged)
     assert reply[0] == "OK"
     (job,) = engine.take("errand", "work", "w")
-    stored = engine.client.hget(f"{root}:job:{job.id}", "traceparent")
+    stored = read_job(engine.client, f"{root}:job:{job.id}").get("traceparent")
     assert stored is None or stored.startswith("00-000"), "it has the form, and means nothing"
     spans.read()
     object.__setattr__(job, "traceparent", damaged)

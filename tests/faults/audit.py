@@ -15,7 +15,7 @@ from typing import Any
 from machines.engine import Engine
 from machines.engine.keys import Partition
 from tests.engine.jobs.group_members import list_wrong_members
-from tests.engine.jobs.stored_jobs import unpack_job
+from tests.engine.jobs.stored_jobs import parse_job, unpack_job
 
 PLACES = ("ready", "leased", "delayed", "dead", "handled")
 ENDED = ("dead", "handled")
@@ -94,7 +94,7 @@ class _Scan:
         self.found = found
         self.names = sorted(self.client.scan_iter(match=f"{_literal(keys.root)}:*", count=BATCH))
         self.instances = self._hashes(":i:")
-        self.jobs = self._hashes(":job:")
+        self.jobs = self._jobs()
 
     def run(self) -> int:
         """Answers how many jobs this partition ever numbered, also those that left it, without those that came from
@@ -121,8 +121,16 @@ class _Scan:
 
     def _hashes(self, kind: str) -> dict[str, Row]:
         ids = self._named(kind)
-        rows = self._each("hgetall", [f"{self.keys.root}{kind}{id}" for id in ids])
-        return dict(zip(ids, map(unpack_job, rows) if kind == ":job:" else rows, strict=True))
+        return dict(zip(ids, self._each("hgetall", [f"{self.keys.root}{kind}{id}" for id in ids]), strict=True))
+
+    def _jobs(self) -> dict[str, Row]:
+        ids = self._named(":job:")
+        names = [f"{self.keys.root}:job:{id}" for id in ids]
+        types = dict(zip(names, self._each("type", names), strict=True))
+        texts, hashes = ([name for name in names if types[name] == kind] for kind in ("string", "hash"))
+        rows = dict(zip(texts, map(parse_job, self._each("get", texts)), strict=True))
+        rows |= zip(hashes, map(unpack_job, self._each("hgetall", hashes)), strict=True)
+        return {id: rows.get(name, {}) for id, name in zip(ids, names, strict=True)}
 
     def _each(self, command: str, keys: list[str], *arguments: Any) -> Iterator[Any]:
         for start in range(0, len(keys), BATCH):

@@ -12,15 +12,15 @@ from redis.exceptions import ResponseError
 from machines.engine.errors import NotPermitted
 
 READS = (
-    "exists", "get", "hget", "hgetall", "hkeys", "hlen", "hmget", "llen", "lrange", "pfcount", "pttl", "scard",
+    "exists", "get", "hget", "hgetall", "hkeys", "hlen", "hmget", "llen", "lrange", "mget", "pfcount", "pttl", "scard",
     "smembers", "strlen", "sunion", "time", "type", "xinfo|consumers", "xinfo|groups", "xinfo|stream", "xlen",
     "xpending", "xrange", "xread", "xrevrange", "zcard", "zcount", "zlexcount", "zrange", "zrangebylex",
     "zrangebyscore", "zrevrange", "zrevrangebylex", "zrevrank", "zscan", "zscore",
 )  # fmt: skip
 WRITES = (
-    "decrby", "del", "expire", "hdel", "hincrby", "hset", "hsetnx", "incr", "incrby", "lpush", "ltrim", "persist",
-    "pexpire", "pfadd", "rpop", "rpush", "sadd", "set", "unlink", "xack", "xadd", "xautoclaim", "xclaim", "xdel",
-    "xgroup|create", "xgroup|delconsumer", "xgroup|destroy", "xgroup|setid", "xreadgroup", "xtrim", "zadd", "zpopmin",
+    "decrby", "del", "expire", "hdel", "hincrby", "hset", "hsetnx", "incr", "incrby", "lpush", "ltrim", "mset",
+    "persist", "pexpire", "pfadd", "rpop", "rpush", "sadd", "set", "unlink", "xack", "xadd", "xautoclaim", "xclaim",
+    "xdel", "xgroup|create", "xgroup|delconsumer", "xgroup|destroy", "xgroup|setid", "xreadgroup", "xtrim", "zadd",
     "zrem", "zremrangebyrank", "zremrangebyscore", "zunionstore",
 )  # fmt: skip
 CALLS = ("fcall", "fcall_ro", "info", "ping", "spublish")

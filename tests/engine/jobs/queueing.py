@@ -8,6 +8,8 @@ from typing import Any
 from machines.engine import Engine, Job
 from tests.engine.builders import NOW, errand, publish
 
+from .stored_jobs import read_job
+
 PLACES = ("ready", "leased", "delayed", "dead", "handled")
 
 
@@ -31,7 +33,7 @@ def places(engine: Engine, queue: str = "work", name: str = "errand") -> dict[st
         for job in engine.client.zrange(getattr(partition, place)(queue), 0, -1):
             assert job not in found, f"{job} is in {found[job]} and in {place}"
             found[job] = place
-    hashes = {key.rpartition(":")[2]: engine.client.hget(key, "place")
+    hashes = {key.rpartition(":")[2]: read_job(engine.client, key)["place"]
               for key in engine.client.scan_iter(match=f"{partition.root.replace('{', '[{]')}:job:*")}  # fmt: skip
     assert hashes == found
     assert Counter(found.values()) == {p: n for p, n in engine.queues(name)[queue].items() if n}

@@ -4,14 +4,16 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+import redis
 
-from machines.engine import LeaseLost
+from machines.engine import Engine, LeaseLost, MendReport
 from machines.engine.connection import library
 from tests.engine.builders import NOW, machine, started
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_processes, in_threads
 
 from .queueing import busy, places, take
+from .stored_jobs import read_job, spread_job
 
 
 def test_the_lease_is_what_the_definition_says_unless_the_worker_asks(engine):
@@ -137,10 +139,21 @@ def test_workers_in_other_processes_take_each_job_once(engine, redis_url):
     assert {job.attempt for job in engine.jobs("errand", "work", place="leased")} == {1}
 
 
-def _spread(engine, job):
-    """Write the lease as the release before did."""
-    fields = {"token": job.token, "attempt": job.attempt, "taken": job.taken, "worker": job.worker}
-    engine.client.hset(engine.keys.partition("errand").job(job.id), mapping=fields)
+def _store_as_fields(engine, job):
+    """Store a leased job as 0.1.0 did."""
+    spread_job(engine.client, engine.keys.partition("errand").job(job.id))
+
+
+def _store_as_packed_fields(engine, job):
+    """Store it as plain jobs were stored between 0.1.0 and this release."""
+    key = engine.keys.partition("errand").job(job.id)
+    plain = f"{job.src} {job.queue} {job.invoke} {job.created} {job.instance}"
+    engine.client.delete(key)
+    token = f"{job.token} {job.taken} {job.worker}"
+    engine.client.hset(key, mapping={"place": "leased", "plain": plain, "token": token})
+
+
+FORMER = {"lease": None, "lease of 0.1.0": _store_as_fields, "packed lease": _store_as_packed_fields}
 
 
 ENDS = {
@@ -151,13 +164,13 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("before", [False, True], ids=["lease", "lease of the release before"])
+@pytest.mark.parametrize("store", FORMER.values(), ids=FORMER)
 @pytest.mark.parametrize("end", ENDS)
-def test_a_lease_that_ends_without_a_result_leaves_its_attempt(engine, end, before):
+def test_a_lease_that_ends_without_a_result_leaves_its_attempt(engine, end, store):
     busy(engine, "x")
     (job,) = engine.take("errand", "work", "w 1\n2", now=NOW)
-    if before:
-        _spread(engine, job)
+    if store:
+        store(engine, job)
     seen = engine.job("errand", job.id)
     assert (seen.attempt, seen.token, seen.taken, seen.worker) == (1, job.token, NOW, "w 1\n2")
     assert engine.extend(job, 30_000, now=NOW) == [True]
@@ -170,16 +183,35 @@ def test_a_lease_that_ends_without_a_result_leaves_its_attempt(engine, end, befo
         engine.complete(job)
 
 
-def test_leases_of_the_release_before_end_with_later_ones_in_one_call(engine):
-    busy(engine, *"abcd")
-    jobs = take(engine, count=4)
-    for job in jobs[1::2]:
-        _spread(engine, job)
+def test_leases_of_former_releases_end_with_later_ones_in_one_call(engine):
+    busy(engine, *"abcdef")
+    jobs = take(engine, count=6)
+    for job in jobs[1::3]:
+        _store_as_fields(engine, job)
+    for job in jobs[2::3]:
+        _store_as_packed_fields(engine, job)
     engine.complete_many([(job, None) for job in jobs], now=NOW + 7)
-    assert engine.counts("errand")["Done"] == 4
+    assert engine.counts("errand")["Done"] == 6
     assert places(engine) == {}
     history = engine.keys.partition("errand").history
-    assert {engine.client.lindex(history(id), -1).rpartition("\t")[2] for id in "abcd"} == {'0=[0,0,7,1,"w"]'}
+    assert {engine.client.lindex(history(id), -1).rpartition("\t")[2] for id in "abcdef"} == {'0=[0,0,7,1,"w"]'}
+
+
+def test_ready_jobs_of_former_releases_are_taken_with_later_ones(engine):
+    busy(engine, *"abc")
+    key = engine.keys.partition("errand").job
+    spread_job(engine.client, key("0-1"))
+    row = read_job(engine.client, key("0-2"))
+    engine.client.delete(key("0-2"))
+    plain = " ".join(row[name] for name in ("src", "queue", "invoke", "created", "instance"))
+    engine.client.hset(key("0-2"), mapping={"place": "ready", "plain": plain})
+    jobs = take(engine, count=3)
+    assert [(job.id, job.instance, job.attempt) for job in jobs] == [("0-1", "a", 1), ("0-2", "b", 1), ("0-3", "c", 1)]
+    assert places(engine) == dict.fromkeys(("0-1", "0-2", "0-3"), "leased")
+    assert engine.mend("errand", now=NOW) == MendReport()
+    engine.complete_many([(job, None) for job in jobs], now=NOW + 7)
+    assert engine.counts("errand")["Done"] == 3
+    assert places(engine) == {}
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one call", "one by one"])
@@ -216,3 +248,25 @@ def test_a_token_has_no_spaces(engine):
     reply = engine.client.execute_command("FCALL", "sb_take", 1, engine.keys.partition("errand").root, *words)
     assert reply == ["BADARG", "a nonce has no spaces"]
     assert set(places(engine).values()) == {"ready"}
+
+
+def test_an_account_without_the_commands_of_many_jobs_takes_and_ends_them_too(engine):
+    """Accounts that were made for 0.1.0 may not run MGET and MSET."""
+    busy(engine, *"abc")
+    client = engine.client
+    client.execute_command("ACL", "SETUSER", "former", "reset", "on", "nopass", "~*", "&*", "+@all", "-mget", "-mset")
+    pool = client.connection_pool
+    place = pool.connection_kwargs | {"username": "former", "password": "x"}
+    former = redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **place))
+    try:
+        worker = Engine(former, prefix=engine.keys.prefix)
+        jobs = take(worker, count=3)
+        assert [(job.instance, job.attempt) for job in jobs] == [("a", 1), ("b", 1), ("c", 1)]
+        assert [worker.job("errand", job.id).place for job in jobs] == ["leased"] * 3
+        worker.hand_back(jobs[2], now=NOW)
+        worker.complete_many([(job, None) for job in jobs[:2]], now=NOW)
+    finally:
+        former.close()
+        client.execute_command("ACL", "DELUSER", "former")
+    assert engine.counts("errand")["Done"] == 2
+    assert places(engine) == {jobs[2].id: "ready"}

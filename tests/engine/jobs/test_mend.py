@@ -16,6 +16,7 @@ from tests.engine.dumps import unchanged
 from tests.faults.audit import audit, look
 
 from .queueing import PLACES, busy, places, take
+from .stored_jobs import spread_job
 
 LEASE, GRACE = 30_000, 10_000  # ms
 SPREAD = {"0-1": "dead", "0-2": "delayed", "0-3": "leased", "0-4": "leased", "0-5": "ready", "0-6": "ready"}
@@ -111,12 +112,13 @@ def test_what_was_damaged_is_mended_and_worked_off_once(engine, keys, name):
 
 
 @pytest.mark.parametrize(
-    "plain", ["", "x", "-1 z", "work work w", "work work work 1", "work work w x", "work work w t x"]
+    "plain",
+    ["", "x", "-1 z", "work work w", "work work work 1", "work work w x", "work work w t x", " 1-a+ 5 900 w", " "],
 )
 def test_a_damaged_job_takes_no_other_with_it(engine, plain):
     busy(engine, *"xyz")
     keys = engine.keys.partition("errand")
-    engine.client.hset(keys.job("0-2"), "plain", plain)
+    engine.client.set(keys.job("0-2"), plain)
     assert [job.id for job in take(engine, count=10)] == ["0-1", "0-3"]
     assert engine.mend("errand", now=NOW) == MendReport()
     assert engine.fire("errand", "y", "abandon", now=NOW).state != "Busy"
@@ -125,8 +127,8 @@ def test_a_damaged_job_takes_no_other_with_it(engine, plain):
 def test_a_job_that_was_never_taken_is_where_its_hash_says(engine):
     busy(engine, *"xy")
     keys = engine.keys.partition("errand")
-    engine.client.hset(keys.job("0-1"), "place", "delayed")
-    engine.client.hset(keys.job("0-2"), "place", "dead")
+    spread_job(engine.client, keys.job("0-1"), place="delayed")
+    spread_job(engine.client, keys.job("0-2"), place="dead")
     assert engine.mend("errand", now=NOW) == MendReport(delayed=1, dead=1, strays=2)
     engine.sweep("errand", now=NOW + 10)
     assert places(engine) == {"0-1": "ready", "0-2": "dead"}
@@ -333,9 +335,9 @@ def test_after_any_damage_each_job_is_in_exactly_one_place(engine, prefix, gone,
         pipeline.zrem(getattr(keys, place)("work"), job)
     for (place, queue), job in listed:
         pipeline.zadd(getattr(keys, place)(queue), {job: NOW})
-    for job, place in told.items():
-        pipeline.hset(keys.job(job), "place", place)
     pipeline.execute()
+    for job, place in told.items():
+        spread_job(engine.client, keys.job(job), place=place)
     mend(engine)
     assert look(engine, "errand").wrong == []
     calm(engine, keys)

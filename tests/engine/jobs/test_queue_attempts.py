@@ -10,6 +10,7 @@ from tests.engine.builders import NOW, publish
 from tests.engine.dumps import unchanged
 
 from .queueing import busy, places, take
+from .stored_jobs import read_job, spread_job
 
 
 def test_a_timeout_is_a_deadline_no_lease_goes_past(engine):
@@ -265,7 +266,7 @@ def test_the_log_keeps_the_last_ten_attempts_and_the_beginning_of_their_errors(e
 def test_a_log_nobody_can_read_is_begun_anew(engine):
     busy(engine, "x")
     (job,) = take(engine)
-    engine.client.hset(engine.keys.partition("errand").job(job.id), "log", "{")
+    spread_job(engine.client, engine.keys.partition("errand").job(job.id), log="{")
     engine.fail(job, "no", kind="KeyError", now=NOW)
     assert ended(engine, job) == [(1, "failed", "KeyError", "no")]
 
@@ -282,5 +283,5 @@ def test_a_job_driven_anew_keeps_what_became_of_it_before(engine):
 def test_an_attempt_that_succeeds_writes_no_log(engine):
     busy(engine, "x")
     (job,) = take(engine)
-    assert "log" not in engine.client.hgetall(engine.keys.partition("errand").job(job.id))
+    assert "log" not in read_job(engine.client, engine.keys.partition("errand").job(job.id))
     engine.complete(job)

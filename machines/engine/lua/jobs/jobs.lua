@@ -91,10 +91,7 @@ function jobs.list_non_defaults(spec)
 end
 
 -- Lists the fields of the job's hash; few, because every step that requests a job writes them.
-local function list_fields(spec, place, now)
-    local non_defaults = spec.non_defaults or jobs.list_non_defaults(spec)
-    local plain = place == 'ready' and not traces.current and packed_jobs.pack(spec, non_defaults, now)
-    if plain then return { 'place', place, 'plain', plain, unpack(non_defaults) } end
+local function list_fields(spec, non_defaults, place, now)
     local flat = { 'place', place, 'src', spec.src, 'queue', spec.queue, 'created', now }
     local count = 8
     if spec.instance then
@@ -113,9 +110,17 @@ local function add_ready(root, job, spec)
     redis.call('ZADD', keys.ready(root, spec.queue), score, job)
 end
 
-local function store_new(root, job, spec, now)
+local function store_new(root, job, number, spec, now)
     local later = (spec.delay or 0) > 0
-    redis.call('HSET', keys.job(root, job), unpack(list_fields(spec, later and 'delayed' or 'ready', now)))
+    local non_defaults = spec.non_defaults or jobs.list_non_defaults(spec)
+    local plain = not later and not traces.current and packed_jobs.pack(spec, non_defaults, now, number)
+    if plain then
+        if not redis.call('SET', keys.job(root, job), plain, 'NX') then
+            error({ err = 'WRONGTYPE the key of the new job ' .. job .. ' is in use' })
+        end
+    else
+        redis.call('HSET', keys.job(root, job), unpack(list_fields(spec, non_defaults, later and 'delayed' or 'ready', now)))
+    end
     local ok, caught
     if later then
         ok, caught = pcall(redis.call, 'ZADD', keys.delayed(root, spec.queue), now + spec.delay, job)
@@ -138,7 +143,7 @@ local function replace_waiting(root, job, spec, now)
     local saved = row.place == 'ready' and ready_order.save(root, row.queue, job, row)
     redis.call('ZADD', keys.delayed(root, row.queue), due, job)
     redis.call('DEL', key)
-    redis.call('HSET', key, unpack(list_fields(spec, 'delayed', now)))
+    redis.call('HSET', key, unpack(list_fields(spec, spec.non_defaults or jobs.list_non_defaults(spec), 'delayed', now)))
     redis.call('HSET', key, 'created', row.created)
     if saved then
         jobs.leave_group(root, job, row, 'ready')
@@ -167,7 +172,7 @@ function jobs.enqueue(root, spec, now, ending)
     end
     local number = redis.call('HINCRBY', keys.meta(root), 'jobs', 1)
     local job = jobs.make_id(root, number)
-    local ok, caught = pcall(store_new, root, job, spec, now)
+    local ok, caught = pcall(store_new, root, job, number, spec, now)
     if not ok then
         jobs.release_number(root)
         error(caught, 0)
@@ -246,6 +251,7 @@ function jobs.delete(root, job, row)
     if row.place == 'dead' then jobs.clear_failure(root, job) end
     if row.place == 'ready' then ready_order.give_back(root, row.queue, row) end
     redis.call('DEL', keys.job(root, job))
+    packed_jobs.note_change()
     if row.unique then free_unique_key(root, row.queue, row.unique, job) end
     if row.place ~= 'leased' then return end
     ring_requested_bell(root, row.queue)
@@ -269,9 +275,9 @@ function jobs.remove(root, job, why)
     if row.place == 'leased' then jobs.note_withdrawn(root, job, row) end
 end
 
--- Reads the hash of a job as a table; nil when it is missing or no job.
+-- Reads a job as a table; nil when it is missing or no job.
 function jobs.read(root, job)
-    return packed_jobs.parse(redis.pcall('HGETALL', keys.job(root, job)))
+    return packed_jobs.read_all(keys.job(root, job))
 end
 
 -- Reads the invoke of a job; nil for one that no invoke requested, or that is gone.
@@ -285,14 +291,18 @@ function jobs.is_last_attempt(row)
     return tonumber(row.attempt) >= tonumber(row.attempts or jobs.DEFAULT.attempts)
 end
 
--- Reads the queue and further fields of a job if the token holds it. Otherwise answers nil and why: 'withdrawn', 'gone'
+-- Answers the row of a job, with its queue and token, if the token holds it. Otherwise answers nil and why: 'withdrawn', 'gone'
 -- (ended, or never existed) or 'taken back'. A job that is not leased has no token.
-function jobs.read_held(root, job, token, ...)
-    local row = packed_jobs.read(keys.job(root, job), 'token', ...)
+function jobs.check_held(root, job, token, row)
     if not row then return nil, redis.call('EXISTS', keys.withdrawn(root, job)) == 1 and 'withdrawn' or 'gone' end
     if row.token ~= token or token == '' then return nil, 'taken back' end
     row.place = 'leased'
     return row
+end
+
+-- Reads the queue and further fields of a job that the token holds, as above.
+function jobs.read_held(root, job, token, ...)
+    return jobs.check_held(root, job, token, packed_jobs.read(keys.job(root, job), 'token', ...))
 end
 
 -- Answers the length of a job's lease in ms, as it was taken or extended last.

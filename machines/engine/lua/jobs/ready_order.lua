@@ -143,13 +143,29 @@ function ready_order.note_taken(root, queue, score, emptied, has_group)
     end
 end
 
--- Removes and answers up to `count` jobs and their scores, first in order; where groups have limits, none that is held.
-function ready_order.pop(ready, count, has_held)
-    if not has_held then return redis.call('ZPOPMIN', ready, count) end
-    local found, ids = redis.call('ZRANGE', ready, '-inf', UNHELD, 'BYSCORE', 'LIMIT', 0, count, 'WITHSCORES'), {}
-    for i = 1, #found, 2 do ids[#ids + 1] = found[i] end
+-- Lists up to `count` jobs, first in order; `remove_first` takes them out. Where groups have limits, none that is held: these are
+-- removed at once, since what the limits do not let run comes back to another rank, and `scores` has their scores.
+function ready_order.list_first(ready, count, has_held)
+    if not has_held then return redis.call('ZRANGE', ready, 0, count - 1) end
+    local found = redis.call('ZRANGE', ready, '-inf', UNHELD, 'BYSCORE', 'LIMIT', 0, count, 'WITHSCORES')
+    local ids, scores = {}, {}
+    for i = 1, #found, 2 do ids[#ids + 1], scores[#scores + 1] = found[i], found[i + 1] end
     if ids[1] then redis.call('ZREM', ready, unpack(ids)) end
-    return found
+    ids.scores = scores
+    return ids
+end
+
+-- Removes the first `count` of the listed jobs; puts the others back where they were removed. Answers the score of the last.
+function ready_order.remove_first(ready, listed, count)
+    local scores, flat = listed.scores, {}
+    if not scores then
+        local last = redis.call('ZSCORE', ready, listed[count])
+        redis.call('ZREMRANGEBYRANK', ready, 0, count - 1)
+        return tonumber(last)
+    end
+    for i = count + 1, #listed do flat[#flat + 1], flat[#flat + 2] = scores[i], listed[i] end
+    if flat[1] then redis.call('ZADD', ready, unpack(flat)) end
+    return tonumber(scores[count])
 end
 
 -- Removes and answers a job, and its score, that goes before those of a higher priority so that none waits for ever; nil for

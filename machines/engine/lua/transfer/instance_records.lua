@@ -54,7 +54,7 @@ end
 
 -- Makes the record of a job: {id, score in its place, field, value, ...}; nil for a job that is gone.
 function instance_records.make_job(root, job, places)
-    local sorted, held = sort_pairs(packed_jobs.unpack_fields(redis.call('HGETALL', keys.job(root, job))))
+    local sorted, held = sort_pairs(packed_jobs.list_fields(packed_jobs.read_all(keys.job(root, job))))
     local place = places[held.place or '']
     if not held.queue or not place then return nil end
     return { job, redis.call('ZSCORE', place(root, held.queue), job) or '0', unpack(sorted) }, held

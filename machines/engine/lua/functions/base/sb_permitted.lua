@@ -9,16 +9,16 @@
 
 -- Whole commands, `k` for the key: some servers crash on a check of an incomplete one.
 local COMMANDS = {
-    'EXISTS k', 'GET k', 'HGET k f', 'HGETALL k', 'HKEYS k', 'HLEN k', 'HMGET k f', 'LLEN k', 'LRANGE k 0 0',
+    'EXISTS k', 'GET k', 'HGET k f', 'HGETALL k', 'HKEYS k', 'HLEN k', 'HMGET k f', 'LLEN k', 'LRANGE k 0 0', 'MGET k',
     'PFCOUNT k', 'PTTL k', 'SCARD k', 'SMEMBERS k', 'STRLEN k', 'SUNION k', 'TIME', 'TYPE k', 'XINFO CONSUMERS k g',
     'XINFO GROUPS k', 'XINFO STREAM k', 'XLEN k', 'XPENDING k g', 'XRANGE k - +', 'XREAD STREAMS k 0',
     'XREVRANGE k + -', 'ZCARD k', 'ZCOUNT k 0 0', 'ZLEXCOUNT k - +', 'ZRANGE k 0 0', 'ZRANGEBYLEX k - +',
     'ZRANGEBYSCORE k 0 0', 'ZREVRANGE k 0 0', 'ZREVRANGEBYLEX k + -', 'ZREVRANK k m', 'ZSCAN k 0', 'ZSCORE k m',
     'DECRBY k 1', 'DEL k', 'EXPIRE k 1', 'HDEL k f', 'HINCRBY k f 1', 'HSET k f v', 'HSETNX k f v', 'INCR k',
-    'INCRBY k 1', 'LPUSH k v', 'LTRIM k 0 0', 'PERSIST k', 'PEXPIRE k 1', 'PFADD k v', 'RPOP k', 'RPUSH k v',
+    'INCRBY k 1', 'LPUSH k v', 'LTRIM k 0 0', 'MSET k v', 'PERSIST k', 'PEXPIRE k 1', 'PFADD k v', 'RPOP k', 'RPUSH k v',
     'SADD k v', 'SET k v', 'UNLINK k', 'XACK k g 0-1', 'XADD k * f v', 'XAUTOCLAIM k g c 0 0', 'XCLAIM k g c 0 0-1',
     'XDEL k 0-1', 'XGROUP CREATE k g $', 'XGROUP DELCONSUMER k g c', 'XGROUP DESTROY k g', 'XGROUP SETID k g $',
-    'XREADGROUP GROUP g c STREAMS k >', 'XTRIM k MAXLEN 0', 'ZADD k 0 m', 'ZPOPMIN k', 'ZREM k m',
+    'XREADGROUP GROUP g c STREAMS k >', 'XTRIM k MAXLEN 0', 'ZADD k 0 m', 'ZREM k m',
     'ZREMRANGEBYRANK k 0 0', 'ZREMRANGEBYSCORE k 0 0', 'ZUNIONSTORE k 1 k', 'FCALL f 0', 'FCALL_RO f 0',
     'INFO', 'PING', 'SPUBLISH k v',
 }

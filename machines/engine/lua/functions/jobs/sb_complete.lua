@@ -17,28 +17,29 @@
 -- Notifies: <root>:pulse
 -- Cost:    as sb_fire, plus O(log(queue)), for each job
 local MAX_JOBS, LOOK, SLICES = 1000, 16, 2 -- jobs between two looks at the clock; time of a call
-local NO_RESULT = {} -- never written
+local NO_RESULT, NO_KIND = {}, { text = '\n', row = {} } -- never written; no text of a job begins so
+local FIELDS = { 'token', 'instance', 'invoke', 'created', 'attempt', 'taken', 'worker', 'unique', 'group', 'batch', 'started' }
 local OK = replies.OK
-local pcall, pcall_redis, gmatch = pcall, redis.pcall, string.gmatch
+local pcall, gmatch, parse_made = pcall, string.gmatch, packed_jobs.parse_made
 local end_invoke, add_ended_job = completion.end_invoke, batches.add_ended_job
 
--- Reads what a completion needs of a job that the token holds; nil and why when it does not. What is remembered of a lease is
--- true while the job has the token as it was then stored.
-local function read_held(root, job, token, call)
+-- Reads what a completion needs of job number `i` of the call if the token holds it; nil and why when it does not. A step
+-- before may have changed what was read of the plain jobs.
+local function read_held(root, i, job, token, call)
     if call.ended and call.ended[job] then return nil, 'gone' end
-    local key = call.prefix .. job
-    if token ~= call.token then call.token, call.lease = token, packed_jobs.find(root, token) end
-    local lease = call.lease
-    local created = lease and lease.made[job]
-    if created and pcall_redis('HGET', key, 'token') == lease.packed then
-        local row = lease.row
-        row.key, row.instance, row.created = key, lease.instances[job], created
-        return row
+    local key, kind, text = call.names[i], call.kind, call.texts[i]
+    if packed_jobs.changes ~= call.changes then text = packed_jobs.read_texts({ key })[1] end
+    if not text then return jobs.check_held(root, job, token, packed_jobs.read_hash(key, unpack(FIELDS))) end
+    local created, rest = parse_made(text, kind.text)
+    if not created then
+        kind = packed_jobs.find_kind(text) or NO_KIND
+        call.kind = kind
+        created, rest = kind.row.created, kind.row.instance
     end
-    local row, lost = jobs.read_held(root, job, token, 'instance', 'invoke', 'created', 'attempt', 'taken', 'worker', 'unique',
-        'group', 'batch', 'started')
-    if row then row.key = key end
-    return row, lost
+    local row = kind.row
+    if row.token ~= token then return jobs.check_held(root, job, token, row.src and row) end
+    row.created, row.instance = created, row.invoke and rest
+    return row
 end
 
 -- Deletes a job that ran for `ms`.
@@ -47,9 +48,10 @@ local function delete_job(root, job, row, ms)
     queue_counters.count_run_times(root, row.queue, { [queue_counters.find_bucket(ms)] = 1 })
 end
 
-local function complete_job(root, job, token, text, call)
-    local row, lost = read_held(root, job, token, call)
+local function complete_job(root, i, job, token, text, call)
+    local row, lost = read_held(root, i, job, token, call)
     if not row then return { replies.LOST, lost } end
+    row.key = call.names[i]
     local payload = NO_RESULT
     if text ~= '' then
         local result, why = payloads.parse_result(text)
@@ -124,8 +126,10 @@ return function(KEYS, ARGV)
     local now, clock = arguments.need_now(ARGV[1])
     local short = listed or ARGV[2] == 'short' or ARGV[2] == 'slice'
     local batch = count > 1 and batches.open(root, json.number(now), short) or nil
-    local call = { now = now, clock = clock, batch = batch, short = short, ended = batch and batch.ended,
-        prefix = keys.job(root, ''), token = nil, lease = nil, taken = nil, ms = 0, done = {} }
+    local prefix, names = keys.job(root, ''), {}
+    for i = 1, count do names[i] = prefix .. (listed and listed[i] or ARGV[i * 3]) end
+    local call = { now = now, clock = clock, batch = batch, short = short, ended = batch and batch.ended, names = names,
+        texts = packed_jobs.read_texts(names), changes = packed_jobs.changes, kind = NO_KIND, taken = nil, ms = 0, done = {} }
     local reply, ended, traced = { replies.OK }, false, read_traces(ARGV[2])
     local is_over = (traced or listed or ARGV[2] == 'slice') and time_limit.start(SLICES)
     for i = 1, count do
@@ -139,7 +143,7 @@ return function(KEYS, ARGV)
             traces.begin(traced[i])
             call.traced = traces.current
         end
-        local is_done, one = pcall(complete_job, root, job, token, result, call)
+        local is_done, one = pcall(complete_job, root, i, job, token, result, call)
         if not is_done then one = make_fault(one) end
         if one[1] == OK then
             ended = true

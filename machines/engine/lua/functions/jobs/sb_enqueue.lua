@@ -18,7 +18,7 @@ local MAX_KEY, KEEP_MS = 200, 86400000 -- bytes of an idempotency key; how long 
 -- Answers the reply to an earlier call with this key; nil when there was none.
 local function find_earlier(root, once)
     local job = redis.call('GET', keys.enqueued(root, once))
-    return job and { replies.OK, job, packed_jobs.unpack_fields(redis.call('HGETALL', keys.job(root, job))) } or nil
+    return job and { replies.OK, job, packed_jobs.list_fields(jobs.read(root, job)) } or nil
 end
 
 local function enqueue_all(root, specs, now, added, once)
@@ -76,7 +76,7 @@ return function(KEYS, ARGV)
         news = news or not one.there or one.before
         if not one.there and specs[i].delay == 0 then rings[queue] = (rings[queue] or 0) + 1 end
         reply[#reply + 1] = one.job
-        reply[#reply + 1] = one.there and packed_jobs.unpack_fields(redis.call('HGETALL', keys.job(root, one.job))) or {}
+        reply[#reply + 1] = one.there and packed_jobs.list_fields(jobs.read(root, one.job)) or {}
     end
     for queue, number in pairs(rings) do jobs.ring_bell(root, queue, number) end
     if news then pulse.ring(root, clock) end

@@ -1,4 +1,4 @@
--- needs: arguments, due_times, group_admissions, jobs, json, keys, replies
+-- needs: arguments, due_times, group_admissions, jobs, json, keys, packed_jobs, replies
 -- sb_extend: renews leases that a worker still holds, none beyond the deadline of its job. A length that is not the job's own
 -- is noted in its hash (extended).
 -- KEYS:    1 root of the partition
@@ -43,7 +43,10 @@ return function(KEYS, ARGV)
     end
     for key in pairs(renewed) do redis.call('ZCARD', key) end -- throws before the first write
     for key, list in pairs(renewed) do redis.call('ZADD', key, unpack(list)) end
-    for _, key in ipairs(lengths) do redis.call('HSET', key, 'extended', json.number(lease)) end
+    for _, key in ipairs(lengths) do
+        packed_jobs.spread(key)
+        redis.call('HSET', key, 'extended', json.number(lease))
+    end
     due_times.ring_bell(root)
     for _, word in ipairs(counted) do reply[#reply + 1] = word end
     return reply

@@ -69,9 +69,9 @@ return function(KEYS, ARGV)
     if not found then return total end
     local reply = { replies.OK, total }
     for i = 1, #found, 2 do
-        local flat = packed_jobs.unpack_fields(redis.call('HGETALL', keys.job(root, found[i])))
-        local row = packed_jobs.parse(flat)
+        local row = jobs.read(root, found[i])
         if row then
+            local flat = packed_jobs.list_fields(row)
             local at, count, until_field = #reply, #flat, UNTIL[row.place]
             if until_field then flat[count + 1], flat[count + 2] = until_field, found[i + 1] end
             reply[at + 1], reply[at + 2] = found[i], flat

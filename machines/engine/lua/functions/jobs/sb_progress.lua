@@ -1,4 +1,4 @@
--- needs: arguments, jobs, json, keys, pulse, replies, strings
+-- needs: arguments, jobs, json, keys, packed_jobs, pulse, replies, strings
 -- sb_progress: stores the progress of a job's handler, if the token still holds the job.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 job · 2 token · 3 done · 4 total ('' = not known) · 5 note · 6 now (ms, or '')
@@ -20,6 +20,7 @@ return function(KEYS, ARGV)
     local now, clock = arguments.need_now(ARGV[6])
     local row, lost = jobs.read_held(root, job, token)
     if not row then return { replies.LOST, lost } end
+    packed_jobs.spread(keys.job(root, job))
     redis.call('HSET', keys.job(root, job), 'progress', json.encode({
         done = done, total = total or json.null, note = strings.cut_head(ARGV[5] or '', MAX_NOTE), at = now,
     }))

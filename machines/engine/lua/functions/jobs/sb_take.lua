@@ -20,8 +20,8 @@
 local MAX_COUNT, WAKE = 1000, 100
 local LOOK, SLICES = 16, 2 -- jobs between two looks at the clock; time of a call
 local LEASE = jobs.DEFAULT.lease
-local NO_KIND = { text = ' ' } -- no plain job begins so
-local call, pcall_redis = redis.call, redis.pcall
+local NO_KIND = { text = ' ' } -- no text of a ready job begins so
+local call = redis.call
 local encode_data, parse_made = instances.encode_data, packed_jobs.parse_made
 
 -- Checked before a job is popped: an error after that would lose it.
@@ -35,28 +35,24 @@ local function check_arguments(queue, worker, count, lease, nonce)
     if string.find(nonce, '%s') then arguments.refuse('a nonce has no spaces') end
 end
 
--- Finds the kind of a plain job among those of this call: its text, src and invoke as a brief reply has them, and the leases
--- of its jobs as `packed_jobs.remember` takes them. A damaged job is of no kind.
-local function find_kind(root, plain, taking, kinds)
-    local text = packed_jobs.find_kind(plain)
-    if not text then return NO_KIND end
-    if kinds[text] then return kinds[text] end
-    local job = packed_jobs.unpack({ plain = plain })
-    local row = { place = 'leased', token = taking.plain, attempt = '1', queue = job.queue, taken = taking.stamp,
-        worker = taking.worker, invoke = job.invoke, key = nil, instance = nil, created = nil, run = nil }
-    kinds[text] = { text = text, src = job.src, work = job.src .. ' ' .. (job.invoke or '') .. ' ', root = root,
-        packed = taking.packed, row = row, made = {}, instances = {} }
-    return kinds[text]
+-- Finds the kind of a plain job among those of this call, with its src and invoke as a brief reply has them. A damaged job is
+-- of no kind.
+local function find_kind(plain, kinds)
+    local kind = packed_jobs.find_kind(plain)
+    if not kind then return NO_KIND end
+    if kinds[kind.text] then return kinds[kind.text] end
+    kinds[kind.text], kind.work = kind, kind.row.src .. ' ' .. (kind.row.invoke or '') .. ' '
+    return kind
 end
 
--- Lists the fields and values of a plain job as if each were stored by itself.
-local function list_plain(key, kind, created, instance)
-    local flat = { 'place', 'ready', 'src', kind.src, 'queue', kind.row.queue, 'created', created }
-    if instance ~= '' then
-        flat[9], flat[10], flat[11], flat[12] = 'instance', instance, 'invoke', kind.row.invoke
-    else
-        local input = call('HGET', key, 'input')
-        if input then flat[9], flat[10] = 'input', input end
+-- Lists the fields and values of a plain job as if each were stored by itself. `rest`: its instance or its input.
+local function list_plain(kind, created, rest)
+    local row = kind.row
+    local flat = { 'place', 'ready', 'src', row.src, 'queue', row.queue, 'created', created }
+    if row.invoke then
+        flat[9], flat[10], flat[11], flat[12] = 'instance', rest, 'invoke', row.invoke
+    elseif rest ~= '' then
+        flat[9], flat[10] = 'input', rest
     end
     return flat
 end
@@ -99,53 +95,46 @@ local function note_home(root, queue, row, flat)
     flat[count + 1], flat[count + 2] = 'home', json.number(row.home) .. (has_more and ' more' or '')
 end
 
--- Puts the popped jobs from this place on back where they were.
-local function put_back(root, queue, popped, first)
-    local flat = {}
-    for i = first, #popped, 2 do flat[i - first + 1], flat[i - first + 2] = popped[i + 1], popped[i] end
-    call('ZADD', keys.ready(root, queue), unpack(flat))
-    popped.last, popped.is_cut = tonumber(popped[first - 1]), true
-end
-
 -- Jobs of one call mostly became ready and end their leases together: what is worked out from a time is kept for the next.
-local function lease_popped(root, queue, popped, taking)
-    local now, plain_end, is_over, packed = taking.now, taking.now + (taking.lease or LEASE), taking.is_over, taking.packed
-    local plain_score, prefix = json.number(plain_end), keys.job(root, '')
+-- Answers the reply, the numbers of jobs that were leased and looked at, and whether one has a group.
+local function lease_all(root, queue, found, taking)
+    local now, plain_end, is_over = taking.now, taking.now + (taking.lease or LEASE), taking.is_over
+    local plain_score, prefix, names = json.number(plain_end), keys.job(root, ''), {}
     local reply, leased, waits, at, held, first = { replies.OK, '', now }, {}, {}, 3, 0, math.huge
     local is_brief = taking.brief
     if is_brief then reply[4], reply[5], reply[6], at = '', taking.plain, plain_end, 6 end
-    local last_ready, bucket, has_group, lease
-    local kinds, kind = {}, NO_KIND
-    for i = 1, #popped, 2 do
-        if is_over and i > 1 and i % (2 * LOOK) == 1 and is_over() then
-            put_back(root, queue, popped, i)
+    local last_ready, bucket, has_group
+    for i, job in ipairs(found) do names[i] = prefix .. job end
+    local texts, written, lease, kinds, kind = packed_jobs.read_texts(names), {}, taking.stored, {}, NO_KIND
+    local seen = #found
+    for i, job in ipairs(found) do
+        if is_over and i > 1 and i % LOOK == 1 and is_over() then
+            seen = i - 1
             break
         end
-        local job = popped[i]
-        local key = prefix .. job
-        local plain, row, flat = pcall_redis('HGET', key, 'plain'), nil, nil
-        local ready, instance
-        if type(plain) == 'string' then
-            ready, instance = parse_made(plain, kind.text)
+        local key, text = names[i], texts[i]
+        local row, flat, ready, instance
+        if text then
+            ready, instance = parse_made(text, kind.text)
             if not ready then
-                kind = find_kind(root, plain, taking, kinds)
-                ready, instance = parse_made(plain, kind.text)
+                text = packed_jobs.split(text)
+                kind = find_kind(text, kinds)
+                ready, instance = parse_made(text, kind.text)
             end
-            if ready then lease = lease or kind end
-        end
-        if ready and (instance == '' or not is_brief) then
-            flat = list_plain(key, kind, ready, instance)
-        elseif not ready then
-            flat = pcall_redis('HGETALL', key)
-            row = packed_jobs.parse(flat)
+            if ready and not (is_brief and kind.row.invoke) then flat = list_plain(kind, ready, instance) end
+        else
+            flat = redis.pcall('HGETALL', key)
+            local is_packed
+            row, is_packed = packed_jobs.parse(flat)
+            if is_packed then flat = packed_jobs.list_fields(row) end
         end
         if row and row.group and taking.groups and not admit(root, queue, job, row, taking) then row = nil end
         if ready or row then
             local token, lease_end, score = taking.plain, plain_end, plain_score
             if ready then
-                call('HSET', key, 'place', 'leased', 'token', packed)
-                if instance == '' then instance = nil end
-                if kind == lease then lease.made[job], lease.instances[job] = ready, instance end
+                local count = #written
+                written[count + 1], written[count + 2] = key, lease .. text
+                if not kind.row.invoke then instance = nil end
             else
                 token, lease_end = lease_job(key, row, taking)
                 ready, instance, score = row.due or row.created, row.instance, lease_end
@@ -168,7 +157,7 @@ local function lease_popped(root, queue, popped, taking)
                 reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = job, flat, token, lease_end
                 reply[at + 5], reply[at + 6] = def, data
                 at = at + 6
-            elseif row or not instance then
+            elseif flat then
                 reply[at + 1], at = { job, flat, token, lease_end, def, data }, at + 1
             else
                 reply[at + 1] = job .. ' ' .. ready .. ' ' .. kind.work .. def .. ' ' .. instance
@@ -177,26 +166,31 @@ local function lease_popped(root, queue, popped, taking)
         end
     end
     if held > 0 then
+        if written[1] then packed_jobs.write_texts(written) end
         call('ZADD', keys.leased(root, queue), unpack(leased))
-        if lease then packed_jobs.remember(lease, held / 2) end
         due_times.note(root, first, now)
         queue_counters.count_wait_times(root, queue, waits)
     end
-    return reply, held / 2, has_group
+    return reply, held / 2, seen, has_group
 end
 
--- Removes and answers up to `count` ready jobs and their scores; `last`: the score of the last in order. One of a lower
--- priority is among the first, which are leased however little time there is.
-local function pop(ready, count, has_held)
-    local aged, score = ready_order.pop_aged(ready, count)
-    local popped = (not aged or count > 1) and ready_order.pop(ready, aged and count - 1 or count, has_held) or {}
-    popped.last = tonumber(popped[#popped] or score)
+-- Leases the first jobs of a queue. One of a lower priority is among the first few, which are leased however little time there
+-- is. Answers the reply, how many were leased, whether time was over first, and whether there were fewer than `count`.
+local function lease_first(root, queue, count, taking)
+    local ready = keys.ready(root, queue)
+    local aged, last = ready_order.pop_aged(ready, count)
+    local listed = count > (aged and 1 or 0) and ready_order.list_first(ready, aged and count - 1 or count, taking.groups) or {}
+    local found = listed
     if aged then
-        local at = math.min(#popped, 2 * (LOOK - 2)) + 1
-        table.insert(popped, at, score)
-        table.insert(popped, at, aged)
+        found = { unpack(listed) }
+        table.insert(found, math.min(#listed, LOOK - 2) + 1, aged)
     end
-    return popped
+    if not found[1] then return nil, 0, false, true end
+    local reply, leased, seen, has_group = lease_all(root, queue, found, taking)
+    local removed, is_cut, are_all = seen - (aged and 1 or 0), seen < #found, #found < count
+    if removed > 0 then last = ready_order.remove_first(ready, listed, removed) end
+    ready_order.note_taken(root, queue, tonumber(last), are_all and not is_cut, has_group)
+    return reply, leased, is_cut, are_all
 end
 
 -- Ends the rest of a queue whose home admits its jobs; answers the home, as of a group, for `taken` jobs.
@@ -225,7 +219,7 @@ return function(KEYS, ARGV)
         taking.nonce = time[1] .. time[2]
     end
     taking.plain = '1-' .. taking.nonce .. packed_jobs.PLAIN
-    taking.packed = packed_jobs.pack_lease(taking.plain, taking.stamp, worker)
+    taking.stored = packed_jobs.make_lease(taking.plain, taking.stamp, worker)
     jobs.check_place(root, queue, 'leased')
     jobs.wake_delayed(root, queue, now, WAKE)
     local asked, hears = count, ARGV[7] == 'hears'
@@ -245,21 +239,19 @@ return function(KEYS, ARGV)
     end
     taking.groups = groups
     if groups then held_jobs.release_due(root, queue, groups, count, now) end
-    local popped = pop(keys.ready(root, queue), count, groups)
-    if #popped < 2 * asked then queue_bells.note_empty(root, queue, hears) end
-    if not popped[1] then
+    local reply, taken, is_cut, are_all = lease_first(root, queue, count, taking)
+    if are_all or count < asked then queue_bells.note_empty(root, queue, hears) end
+    if not reply then
         ready_order.note_emptied(root, queue)
         if rules and rules.home then note_queue_home(root, queue, rules, 0, now) end
         return { replies.OK, find_hint(root, queue, nil, taking) or '', now }
     end
-    local reply, taken, has_group = lease_popped(root, queue, popped, taking)
-    ready_order.note_taken(root, queue, popped.last, not popped.is_cut and #popped < 2 * count, has_group)
     local home = rules and rules.home and note_queue_home(root, queue, rules, taken, now)
     if rules and not rules.home and taken > 0 then queue_limits.count_taken(rules, root, queue, taken, now) end
-    if popped.is_cut then
+    if is_cut then
         reply[2] = 'more'
     elseif taken < asked then
-        if #popped < 2 * count then why = nil end
+        if are_all then why = nil end
         reply[2] = find_hint(root, queue, why, taking) or ''
         if why == 'busy' then jobs.request_bell(root, queue) end
     end
