@@ -1,5 +1,6 @@
 """Workers that are killed and stopped at random while they move six thousand jobs."""
 
+import itertools
 import os
 import random
 import threading
@@ -50,11 +51,22 @@ class Mischief:
 
     def _kill(self, victim):
         if not self.killed:
-            eventually(lambda: self._is_caught(victim), "it holds a job when it is stopped", LONG)
+            victim = self._catch()
         victim.kill()
         self._running.remove(victim)
         self._running.append(self._workers.start(concurrency=4))
         self.killed += 1
+
+    def _catch(self):
+        """Stop a worker that holds a job. Some may not have begun yet."""
+        caught = []
+
+        def try_all():
+            caught.extend(itertools.islice(filter(self._is_caught, self._running), 1))
+            return caught
+
+        eventually(try_all, "one holds a job when it is stopped", LONG)
+        return caught[0]
 
     def _is_caught(self, worker):
         """Stop a worker; let it go on where it holds no job."""
