@@ -21,7 +21,7 @@ from .records import Enqueue, Job, JobBatch
 
 MAX_TOTAL = 1_000_000
 ON_THE_WAY = 20  # calls of one round trip
-FIRST = "first"  # the key of the addition that creates a batch
+FIRST = "\x00"  # the key of the addition that creates a batch; that of a caller has no NUL
 
 Item = Enqueue | Mapping[str, Any]
 Words = tuple[Any, ...]

@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import BadInput, Engine, EngineFault, LookupFailed, UnknownMachine
+from machines.engine.jobs.batches import FIRST
 from tests.cases import for_each
 from tests.engine.builders import NOW, door, publish
 from tests.engine.dumps import unchanged
@@ -118,9 +119,16 @@ def test_a_job_of_a_batch_can_add_others(yard):
         yard.add_to_batch("door", "b", items(1))
 
 
+def test_no_key_of_a_caller_is_that_of_the_first_jobs(yard):
+    yard.batch(items(3), id="b", now=NOW)
+    assert yard.add_to_batch("door", "b", items(3), key="first", now=NOW).total == 6
+    with pytest.raises(BadInput, match="NUL"):
+        yard.add_to_batch("door", "b", items(3), key=FIRST, now=NOW)
+
+
 def test_a_call_that_was_interrupted_is_completed_by_the_same_call(yard):
     root, words = yard.keys.partition("door").root, ("work", "work", "", 5, 0, "", 1, 0, 9000, 0, "1", "")
-    yard.client.fcall("sb_batch", 1, root, NOW, "b", "first", 60, 0, "{}", *words * 50)
+    yard.client.fcall("sb_batch", 1, root, NOW, "b", FIRST, 60, 0, "{}", *words * 50)
     batch = yard.get_batch("door", "b")
     assert (batch.total, batch.open, batch.added) == (60, 60, 50)
     assert 0 < yard.client.pttl(yard.keys.partition("door").batch("b")) <= 7 * DAYS
