@@ -28,7 +28,10 @@ class LazyRecord(PlainRecord):
     if not TYPE_CHECKING:  # to a type checker, fields are there from the start
 
         def __getattr__(self, name: str) -> Any:
-            readers, source = ({}, None) if name == "_lazy" else self._lazy
+            try:
+                readers, source = ({}, None) if name == "_lazy" else self._lazy
+            except AttributeError:  # of a record that has all its fields
+                readers, source = {}, None
             if name not in readers:
                 raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
             value = readers[name](source)
