@@ -127,7 +127,7 @@ class GroupAdmissions:
         wanted = [Partition(name_root(home, job.partition("-")[0])).job(job) for home, (_, job, _) in named]
         tokens: list[Any] = []
         with contextlib.suppress(SignalboxError):
-            tokens = self._caller.commands_available([(key, ("HGET", key, "token")) for key in wanted])
+            tokens = self._read_tokens(wanted)
         ended: dict[str, list[Place]] = {}
         for (home, place), token in zip(named, tokens, strict=False):
             held = token.partition(" ")[0] if isinstance(token, str) else token
@@ -135,6 +135,17 @@ class GroupAdmissions:
                 ended.setdefault(home, []).append(place)
         if ended:
             self._free(queue, ended, now)
+
+    def _read_tokens(self, jobs: Sequence[str]) -> list[Any]:
+        """Return the token of each job, an error where it cannot be read. A plain job is a text, in which a space and
+        the token stand before what it is, as ``lua/jobs/packed_jobs.lua`` writes it."""
+        texts = self._caller.commands_available([(key, ("MGET", key)) for key in jobs])
+        hashes = [(key, ("HGET", key, "token")) for key, text in zip(jobs, texts, strict=True) if text == [None]]
+        found = iter(self._caller.commands_available(hashes))
+        return [
+            next(found) if text == [None] else text[0].split(" ")[1] if isinstance(text, list) else text
+            for text in texts
+        ]
 
     def _call(self, calls: Sequence[Call]) -> list[list[str]]:
         """Return what each call answered; nothing for one that failed: what is not freed is found by a check."""

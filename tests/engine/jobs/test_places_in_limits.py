@@ -60,11 +60,12 @@ def test_a_place_is_free_at_once_when_its_job_is_taken_from_its_worker(yard, lim
 @pytest.mark.parametrize("end", ["complete", "complete many", "fail", "bury", "hand back"])
 def test_a_job_that_was_leased_before_its_limit_was_set_frees_its_place_when_it_ends(yard, limited, where, end):
     home = choose_home("a" if limited == "group" else "work", PARTITIONS)
-    begin(yard, find_ids((home + where) % PARTITIONS, 2), "a", now=NOW)
+    group = "a" if limited == "group" else ""
+    begin(yard, find_ids((home + where) % PARTITIONS, 2), group, now=NOW)
     jobs = take(yard, now=NOW)
     assert [job.homes for job in jobs] == [(), ()]
     limit_one(yard, limited, 2)
-    begin(yard, find_ids((home + 2) % PARTITIONS, 4), "a", now=NOW)
+    begin(yard, find_ids((home + 2) % PARTITIONS, 4), group, now=NOW)
     assert take(yard, now=NOW) == []
     {
         "complete": lambda: [yard.complete(job, now=NOW) for job in jobs],
@@ -138,6 +139,22 @@ def test_calls_that_come_twice_pass_no_limit_and_leave_no_place_behind(yard, mon
         assert now < NOW + 60_000, "it does not stand still"
     assert words >= {"admit", "free", "back"}
     assert list_counted(yard) == []
+
+
+@pytest.mark.parametrize("group", ["", "a"], ids=["plain", "of a group"])
+def test_a_lost_place_is_found_beside_one_of_a_job_that_runs(yard, group):
+    home = limit_one(yard, "queue", 2)
+    begin(yard, find_ids((home + 1) % PARTITIONS, 2), group, now=NOW)
+    running, lost = take(yard, now=NOW)
+    yard.withdraw("errand", lost, now=NOW, **WHO)
+    yard.client.fcall("sb_tick", 1, lost.root, NOW, 200, "look", "hears")
+    begin(yard, find_ids((home + 2) % PARTITIONS, 3), group, now=NOW)
+    found, now = [], NOW
+    while now < NOW + LEASE - 5000:
+        found += take(yard, now=now)
+        now += 500
+    assert len(found) == 1, "and the place of the other stays its own"
+    yard.complete(running, now=now)
 
 
 def test_a_place_is_found_though_the_server_forgot_that_its_job_was_withdrawn(yard):
