@@ -74,8 +74,7 @@ def holds_ciphertext(value: Any) -> bool:
         value = value.values()
     elif not isinstance(value, list):
         return False
-    found = [inner for inner in value if type(inner) in _HOLDERS]
-    return bool(found) and any(map(holds_ciphertext, found))
+    return not _HOLDERS.isdisjoint(map(type, value)) and any(map(holds_ciphertext, value))
 
 
 def write_ciphertext(field: str, sealed: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any, NoReturn
 
 from machines.engine import arguments, limits
@@ -153,13 +154,7 @@ def read_taken_jobs(
         if isinstance(word, str):  # of a plain job
             id, created, src, invoke, definition, instance = word.split(" ", 5)
             token, until, text = reply[4], reply[5], next(words)
-            row: dict[str, Any] = {
-                "queue": queue,
-                "src": src,
-                "created": created,
-                "instance": instance,
-                "invoke": invoke,
-            }
+            row: Any = queue, src, created, instance, invoke  # a dict of each would be a large part of the work
             job.queue, job.src, job.instance, job.group, job.homes = queue, src, instance, "", home
             job.timeout, job.lease, job.priority = 0, limits.DEFAULT_LEASE, limits.DEFAULT_PRIORITY
             job.input = None
@@ -177,8 +172,7 @@ def read_taken_jobs(
             types[definition] = types_of(definition)
         job.id, job.machine, job.root, job.token = id, machine, root, token
         job.attempt = 1 if token[:2] == "1-" else int(token.partition("-")[0])
-        row[_LEASE] = (now, worker, token, until, text, types.get(definition))
-        job._lazy = _FIELDS_OF_TAKEN, row
+        job._lazy = _FIELDS_OF_TAKEN, (row, now, worker, token, until, text, types.get(definition))
         job.__class__ = Job
         found.append(job)
     return found
@@ -200,7 +194,7 @@ def _find_instance(row: Row, instance: Row) -> str:
 
 
 _NONE_TAKEN = 3  # words of such a reply
-_LEASE = ""  # a key that no hash has: the lease of a job that was just taken
+_PLAIN = ("queue", "src", "created", "instance", "invoke")  # fields of the hash of a plain job
 
 
 def _read_json(row: Row, name: str) -> Any:
@@ -247,23 +241,33 @@ _FIELDS: Mapping[str, Callable[[Row], Any]] = {
 }
 
 
-def _deadline(row: Row) -> int:
-    timeout = int(row.get("timeout") or 0)
-    return int(row[_LEASE][0]) + timeout if timeout else 0
+Lease = tuple[Any, ...]
+"""What a job that was just taken is read from: its hash, or that of a plain job without the names; when, by whom and
+with what token it was taken, until when; the data of its instance, and their types."""
 
 
-def _data(row: Row) -> dict[str, Any]:
-    _, _, _, _, text, types = row[_LEASE]
+def _read_field(name: str, lease: Lease) -> Any:
+    row = lease[0]
+    return _FIELDS[name](row if isinstance(row, dict) else dict(zip(_PLAIN, row, strict=True)))
+
+
+def _deadline(lease: Lease) -> int:
+    timeout: int = _read_field("timeout", lease)
+    return int(lease[1]) + timeout if timeout else 0
+
+
+def _data(lease: Lease) -> dict[str, Any]:
+    _, _, _, _, _, text, types = lease
     return types.convert(replies.decode(text)[0]) if types else {}
 
 
-_FIELDS_OF_TAKEN: Mapping[str, Callable[[Row], Any]] = {
-    **_FIELDS,
-    "place": lambda row: "leased",
-    "taken": lambda row: row[_LEASE][0],
-    "worker": lambda row: row[_LEASE][1],
-    "lease_until": lambda row: read_whole(row[_LEASE][3]),
-    "started": lambda row: _FIELDS["started"](row) or row[_LEASE][0],
+_FIELDS_OF_TAKEN: Mapping[str, Callable[[Lease], Any]] = {
+    **{name: partial(_read_field, name) for name in _FIELDS},
+    "place": lambda lease: "leased",
+    "taken": lambda lease: lease[1],
+    "worker": lambda lease: lease[2],
+    "lease_until": lambda lease: read_whole(lease[4]),
+    "started": lambda lease: _read_field("started", lease) or lease[1],
     "deadline": _deadline,
     "data": _data,
 }
