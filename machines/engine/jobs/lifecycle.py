@@ -244,8 +244,8 @@ class LifecycleMethods(JobReadMethods):
         results: list[Any] = [None] * len(given)
         for index, (job, result) in enumerate(given):
             try:
-                text = "" if result is None else self._encode_result(job, result)
-                batches[require_job(job).root].append((index, job, text))
+                root = require_job(job).root
+                batches[root].append((index, job, self._encode_result(job, result)))
             except SignalboxError as error:
                 results[index] = error
         waiting = []
