@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import Engine
+from machines.engine.connection import library
 from machines.engine.keys import choose_home
 from tests.engine.builders import NOW, machine
 
@@ -155,6 +156,21 @@ def test_a_lost_place_is_found_beside_one_of_a_job_that_runs(yard, group):
         now += 500
     assert len(found) == 1, "and the place of the other stays its own"
     yard.complete(running, now=now)
+
+
+def test_a_place_at_a_home_that_nobody_else_asks_is_found_though_the_server_restarted(yard):
+    yard.limit("errand", "work", concurrency=0)
+    begin(yard, find_ids((find_home() + 1) % PARTITIONS, 1), "a", now=NOW)
+    (job,) = take(yard, now=NOW)
+    yard.limit("errand", "work", group="a", concurrency=1)
+    yard.client.function_load(library.text(), replace=True)
+    yard.complete(job, now=NOW)
+    begin(yard, find_ids(find_home(), 1), "a", now=NOW)
+    found, now = [], NOW
+    while not found:
+        found = take(yard, now=now)
+        now += 500
+        assert now < NOW + LEASE
 
 
 def test_a_place_is_found_though_the_server_forgot_that_its_job_was_withdrawn(yard):

@@ -18,13 +18,20 @@ local WORDS, MOST = { admit = 4, keep = 3, free = 3, undo = 3, back = 4, offer =
 
 local modes = {}
 
-function modes.admit(root, queue, words, now)
-    local reply, is_busy, is_noted = { replies.OK }, false, false
-    for i = 1, #words, 4 do
-        if not is_noted and words[i] ~= '' then
-            is_noted = true
+-- Has all jobs of groups admitted by their homes from now on if one of the words, `step` apart, is a group.
+local function note_asked(root, queue, words, step)
+    for i = 1, #words, step do
+        if words[i] ~= '' then
             if group_limits.note_asked(root, queue) then group_admissions.list_leased(root, queue) end
+            return
         end
+    end
+end
+
+function modes.admit(root, queue, words, now)
+    local reply, is_busy = { replies.OK }, false
+    note_asked(root, queue, words, 4)
+    for i = 1, #words, 4 do
         local word = group_admissions.admit(root, queue, words[i], words[i + 1], words[i + 2], words[i + 3] == 'more', now)
         reply[#reply + 1] = tostring(word)
         is_busy = is_busy or word == 'busy'
@@ -34,6 +41,7 @@ function modes.admit(root, queue, words, now)
 end
 
 function modes.keep(root, queue, words, now)
+    note_asked(root, queue, words, 3)
     for i = 1, #words, 3 do group_admissions.keep(root, queue, words[i], words[i + 1], words[i + 2], now) end
     return { replies.OK }
 end
