@@ -56,6 +56,13 @@ def test_each_group_has_its_figures_and_limits(yard, now):
     assert (found["idle"].paused.reason, found["idle"].is_own, found["idle"].waiting) == ("a wrong bill", True, 0)
 
 
+def test_jobs_without_a_group_count_as_running(yard, now):
+    put(yard, None, 5, now - HOUR)
+    yard.take("door", "work", "a worker", count=2)
+    found = read(yard)[""]
+    assert (found.waiting, found.running, found.oldest) == (3, 2, now - HOUR)
+
+
 def test_a_sample_finds_the_deep_groups_of_a_queue(yard, now):
     put(yard, "flood", 900, now)
     for number in range(100):
