@@ -124,6 +124,24 @@ def test_a_damaged_job_takes_no_other_with_it(engine, plain):
     assert engine.fire("errand", "y", "abandon", now=NOW).state != "Busy"
 
 
+def test_a_plain_job_among_the_delayed_ones_does_not_stop_its_queue(engine):
+    busy(engine, *"xy")
+    keys = engine.keys.partition("errand")
+    engine.client.zadd(keys.delayed("work"), {"0-1": NOW})
+    engine.client.zrem(keys.ready("work"), "0-1")
+    jobs = take(engine, count=10)
+    assert [job.id for job in jobs] == ["0-1", "0-2"]
+    assert [engine.complete(job, now=NOW).state for job in jobs] == ["Done", "Done"]
+
+
+def test_a_unique_key_that_names_a_plain_job_is_free(engine):
+    busy(engine, "x")
+    keys = engine.keys.partition("errand")
+    engine.client.set(keys.unique("work", "serial"), "0-1")
+    job = engine.enqueue("errand", "work", queue="work", unique="serial", now=NOW)
+    assert (job.id, engine.enqueue("errand", "work", queue="work", unique="serial", now=NOW).id) == ("0-2", "0-2")
+
+
 def test_a_job_that_was_never_taken_is_where_its_hash_says(engine):
     busy(engine, *"xy")
     keys = engine.keys.partition("errand")

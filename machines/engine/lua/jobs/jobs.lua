@@ -58,7 +58,12 @@ end
 function jobs.find_holder(root, queue, unique)
     local job = redis.call('GET', keys.unique(root, queue, unique))
     if not job then return nil end
-    local place = redis.call('HGET', keys.job(root, job), 'place')
+    local key = keys.job(root, job)
+    local place = redis.pcall('HGET', key, 'place')
+    if type(place) == 'table' then
+        if packed_jobs.read(key) then return nil end -- a plain job, which has no unique key
+        error(place, 0)
+    end
     return place and not jobs.has_ended(place) and job or nil
 end
 
@@ -426,7 +431,9 @@ function jobs.wake_delayed(root, queue, now, limit)
     local ready, gone, woken = {}, {}, 0
     for i = 1, #due, 2 do
         local job = due[i]
-        local row = packed_jobs.read(keys.job(root, job), 'priority', 'group', 'weight', 'attempt')
+        local key = keys.job(root, job)
+        local row = packed_jobs.read(key, 'priority', 'group', 'weight', 'attempt')
+        if row and row.place then packed_jobs.spread(key) end -- a plain job, which belongs elsewhere
         gone[#gone + 1] = job
         if row then
             local spec = { priority = row.priority, group = row.group, weight = row.weight }
