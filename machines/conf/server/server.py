@@ -25,6 +25,9 @@ OPTIONS = {
     "hash-max-listpack-value": "512",  # bytes: a text of 100 in an instance takes 272 bytes, not 504
     "daemonize": "no",
 }
+# The wheel's server uses glibc's allocator. With this it keeps what a call has freed for the next one: calls of many
+# jobs take a twentieth to a tenth less time, and the process some 10 MB more. Other allocators ignore it.
+ALLOCATOR = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=1000:glibc.malloc.tcache_max=20000"}
 
 
 class ServerProcess:
@@ -57,7 +60,8 @@ class ServerProcess:
         """Start the command; what it writes goes into the log, which is opened with ``flags``."""
         descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | flags, 0o600)
         try:
-            return GuardedProcess(command, keep=keep, output=descriptor, cwd=self.folder, grace=grace)
+            environment = ALLOCATOR | os.environ
+            return GuardedProcess(command, keep=keep, output=descriptor, env=environment, cwd=self.folder, grace=grace)
         finally:
             os.close(descriptor)
 

@@ -13,6 +13,7 @@ import redis
 
 from machines.conf.server import FolderInUse, Server, ServerFailed
 from machines.conf.server.folder import LONGEST_SOCKET_PATH
+from machines.conf.server.server import ALLOCATOR
 from tests.installation.processes import alive, eventually
 
 OWNER = """
@@ -189,3 +190,16 @@ with Server(sys.argv[1], persistent=False) as server:
 def test_a_program_with_more_than_a_thousand_files_open_can_start_one(folder):
     done = subprocess.run([sys.executable, "-c", MANY_FILES, str(folder)], capture_output=True, text=True, check=False)
     assert done.stdout == "started\n", done.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="only Linux shows the environment of a process")
+@pytest.mark.parametrize("own", [None, "glibc.malloc.tcache_count=9"])
+def test_its_allocator_keeps_what_is_freed_unless_the_environment_says_otherwise(folder, monkeypatch, own):
+    if own:
+        monkeypatch.setenv("GLIBC_TUNABLES", own)
+    else:
+        monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    with Server(folder) as server, server.client() as client:
+        environment = Path(f"/proc/{client.info('server')['process_id']}/environ").read_text().split("\0")
+    first = (own or ALLOCATOR["GLIBC_TUNABLES"]).partition(":")[0]  # glibc cuts the text where it has read it
+    assert f"GLIBC_TUNABLES={first}" in environment
