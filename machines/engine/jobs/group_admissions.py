@@ -143,7 +143,7 @@ class GroupAdmissions:
         hashes = [(key, ("HGET", key, "token")) for key, text in zip(jobs, texts, strict=True) if text == [None]]
         found = iter(self._caller.commands_available(hashes))
         return [
-            next(found) if text == [None] else text[0].split(" ")[1] if isinstance(text, list) else text
+            next(found) if text == [None] else _find_token(text[0]) if isinstance(text, list) else text
             for text in texts
         ]
 
@@ -153,6 +153,11 @@ class GroupAdmissions:
         with contextlib.suppress(SignalboxError):
             answers = self._caller.many(calls) if calls else []
         return [list(map(str, each[1:])) if isinstance(each, list) and each[0] == Status.OK else [] for each in answers]
+
+
+def _find_token(text: str) -> str:
+    """Return the second word of a plain job, the token of one that is leased; "" where there is none."""
+    return text.partition(" ")[2].partition(" ")[0]
 
 
 def _split(mode: str, queue: str, homes: dict[str, list[Place]], now: str) -> list[Call]:

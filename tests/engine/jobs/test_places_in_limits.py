@@ -142,12 +142,15 @@ def test_calls_that_come_twice_pass_no_limit_and_leave_no_place_behind(yard, mon
     assert list_counted(yard) == []
 
 
+@pytest.mark.parametrize("damaged", [None, "x"], ids=["gone", "damaged"])
 @pytest.mark.parametrize("group", ["", "a"], ids=["plain", "of a group"])
-def test_a_lost_place_is_found_beside_one_of_a_job_that_runs(yard, group):
+def test_a_lost_place_is_found_beside_one_of_a_job_that_runs(yard, group, damaged):
     home = limit_one(yard, "queue", 2)
     begin(yard, find_ids((home + 1) % PARTITIONS, 2), group, now=NOW)
     running, lost = take(yard, now=NOW)
     yard.withdraw("errand", lost, now=NOW, **WHO)
+    if damaged:
+        yard.client.set(f"{lost.root}:job:{lost.id}", damaged)
     yard.client.fcall("sb_tick", 1, lost.root, NOW, 200, "look", "hears")
     begin(yard, find_ids((home + 2) % PARTITIONS, 3), group, now=NOW)
     found, now = [], NOW
