@@ -5,7 +5,6 @@ the order of a queue mixes its groups, so the deep ones are found, and counts ar
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -14,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 from machines.audit.redaction import redactor_if
 from machines.connections import get_engine
 from machines.engine import Engine, EngineUnavailable, Pause
+from machines.engine.jobs.reading import parse_plain_job
 from machines.engine.keys import Partition
 from machines.engine.rates import QueueRate
 from machines.engine.storage import Storage, read_pairs
@@ -26,7 +26,6 @@ MAX_RUNNING = 2_000  # leased jobs that one look reads, of each partition
 AT_ONCE = 1_000  # jobs of one round trip
 RECENT = 60_000  # ms
 FIELDS = ("group", "due", "weight", "created")
-PLAIN = re.compile(r"(?: \S+ (\d+) \d+ |\S+ \S+ \S* (\d+) )")  # leased, since when; or ready
 Order = Literal["depth", "age", "rate"]
 
 
@@ -142,13 +141,13 @@ def _list_ready(storage: Storage, key: str, count: int, most: int) -> list[str]:
 
 
 def _read_jobs(storage: Storage, partition: Partition, ids: list[str]) -> Iterator[tuple[str | None, ...]]:
-    """Read group, due, weight and creation of the jobs that are still there. A plain job is a text, as
-    ``lua/jobs/packed_jobs.lua`` writes it, and has the creation alone, or since when it is leased."""
+    """Read group, due, weight and creation of the jobs that are still there. A plain job has the creation alone, or
+    since when it is leased."""
     for first in range(0, len(ids), AT_ONCE):
         names = [partition.job(id) for id in ids[first : first + AT_ONCE]]
         (texts,) = storage.commands([(names[0], ("MGET", *names))])
-        plain = [PLAIN.match(text) for text in texts if text is not None]
-        yield from ((None, None, None, job[1] or job[2]) for job in plain if job)
+        plain = [parse_plain_job(text) for text in texts if text is not None]
+        yield from ((None, None, None, since) for _, since in plain if since)
         hashes = [key for key, text in zip(names, texts, strict=True) if text is None]
         rows = storage.commands([(key, ("HMGET", key, *FIELDS)) for key in hashes])
         yield from (row for row in rows if row[-1])

@@ -14,6 +14,7 @@ from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineUnavailable, SignalboxError
 from machines.engine.keys import Partition, name_root
 
+from .reading import parse_plain_job
 from .records import Job
 
 Place = tuple[str, str, str]  # group ('' of the queue), job, token
@@ -137,13 +138,12 @@ class GroupAdmissions:
             self._free(queue, ended, now)
 
     def _read_tokens(self, jobs: Sequence[str]) -> list[Any]:
-        """Return the token of each job, an error where it cannot be read. A plain job is a text, in which a space and
-        the token stand before what it is, as ``lua/jobs/packed_jobs.lua`` writes it."""
+        """Return the token of each job, an error where it cannot be read."""
         texts = self._caller.commands_available([(key, ("MGET", key)) for key in jobs])
         hashes = [(key, ("HGET", key, "token")) for key, text in zip(jobs, texts, strict=True) if text == [None]]
         found = iter(self._caller.commands_available(hashes))
         return [
-            next(found) if text == [None] else _find_token(text[0]) if isinstance(text, list) else text
+            next(found) if text == [None] else parse_plain_job(text[0])[0] if isinstance(text, list) else text
             for text in texts
         ]
 
@@ -153,11 +153,6 @@ class GroupAdmissions:
         with contextlib.suppress(SignalboxError):
             answers = self._caller.many(calls) if calls else []
         return [list(map(str, each[1:])) if isinstance(each, list) and each[0] == Status.OK else [] for each in answers]
-
-
-def _find_token(text: str) -> str:
-    """Return the second word of a plain job, the token of one that is leased; "" where there is none."""
-    return text.partition(" ")[2].partition(" ")[0]
 
 
 def _split(mode: str, queue: str, homes: dict[str, list[Place]], now: str) -> list[Call]:

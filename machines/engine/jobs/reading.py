@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
@@ -111,6 +112,17 @@ def raise_missing(machine: str, id: str, what: str = "job") -> NoReturn:
     raise LookupFailed(
         f"machine {machine!r} has no {what} {arguments.show(id)}: it is finished, withdrawn or never was", code="SB423"
     )
+
+
+# The lease of a plain job, which stands before the rest; or a plain job that was never taken.
+_STORED = re.compile(r" (?P<token>\S+) (?P<taken>\d+) \d+ |\S+ \S+ \S* (?P<created>\d+) ")
+
+
+def parse_plain_job(text: str) -> tuple[str, str]:
+    """Return the token of a plain job, "" where it is not leased, and the ms since when it is, or else since when it
+    waits; "" for what is no job. Such a job is a text, as ``lua/jobs/packed_jobs.lua`` writes it."""
+    found = _STORED.match(text)
+    return (found["token"] or "", found["taken"] or found["created"]) if found else ("", "")
 
 
 Row = Mapping[str, Any]

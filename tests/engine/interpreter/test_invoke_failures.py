@@ -6,7 +6,7 @@ from redis.exceptions import ResponseError
 from tests.engine.builders import machine, publish
 from tests.engine.dumps import unchanged
 from tests.engine.families import child, only, parent, tell
-from tests.engine.messages.mailing import corrupt, in_minutes, mend, noter, told, waiting
+from tests.engine.messages.mailing import corrupt, fill_outbox, in_minutes, mend, noter, told, waiting
 
 BYE = {
     "exit": [
@@ -202,12 +202,7 @@ def test_a_child_that_cannot_be_stopped_has_no_effects_yet(leaving, key):
 
 
 def test_a_full_outbox_takes_the_messages_of_a_child_that_is_stopped(leaving):
-    outbox = leaving.keys.partition("child").outbox
-    for _ in range(100):
-        pipeline = leaving.client.pipeline(transaction=False)
-        for _ in range(1000):
-            pipeline.xadd(outbox, {"kind": "x"})
-        pipeline.execute()
+    outbox = fill_outbox(leaving, "child")
     assert stop(leaving)[0] == "applied"
     assert waiting(leaving, "child") == 100_001
     ((_, message),) = leaving.client.xrevrange(outbox, count=1)

@@ -61,6 +61,18 @@ def list_counted(engine):
     return [member for key in keys for member in engine.client.zrange(key, 0, -1)]
 
 
+def lose_calls(engine, monkeypatch, mode):
+    """Have calls of ``sb_admit`` in this mode fail until the patch is undone."""
+    many = engine._caller.many
+
+    def lose(calls):
+        if calls[0][2][0] == mode:
+            raise errors.EngineUnavailable("no answer")
+        return many(calls)
+
+    monkeypatch.setattr(engine._caller, "many", lose)
+
+
 def test_no_group_has_more_jobs_at_a_time_than_its_limit_and_each_is_done_once(yard):
     for group in "abc":
         begin(yard, [f"{group}{number}" for number in range(30)], group)
@@ -194,14 +206,7 @@ def test_a_home_that_lost_its_jobs_counts_them_again_when_their_leases_are_renew
 
 def test_a_home_that_does_not_answer_admits_nothing(yard, monkeypatch):
     begin(yard, find_ids(find_others()[0], 2))
-    many = yard._caller.many
-
-    def lose(calls):
-        if calls[0][2][0] == "admit":
-            raise errors.EngineUnavailable("no answer")
-        return many(calls)
-
-    monkeypatch.setattr(yard._caller, "many", lose)
+    lose_calls(yard, monkeypatch, "admit")
     taken = take(yard)
     assert (list(taken), yard.queues("errand")["work"]["leased"]) == ([], 0)
     assert taken.wait > 0, "it is asked again"
@@ -213,14 +218,7 @@ def test_a_take_tells_that_jobs_may_be_leased_that_it_could_not_give_back(yard, 
     begin(yard, find_ids(find_others()[0], 5))
     assert (len(take(yard)), take(yard).unanswered) == (LIMIT, False)
     yard.limit("errand", "work", group="a", concurrency=1)
-    many = yard._caller.many
-
-    def lose(calls):
-        if calls[0][2][0] == "back":
-            raise errors.EngineUnavailable("no answer")
-        return many(calls)
-
-    monkeypatch.setattr(yard._caller, "many", lose)
+    lose_calls(yard, monkeypatch, "back")
     taken = take(yard)
     assert (list(taken), taken.unanswered, taken.wait > 0) == ([], True, True)
 

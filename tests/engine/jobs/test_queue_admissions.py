@@ -2,7 +2,7 @@
 
 import pytest
 
-from machines.engine import Engine, errors
+from machines.engine import Engine
 from machines.engine.keys import choose_home, choose_partition
 from machines.engine.transfer import repartitioning
 from machines.engine.transfer.repartitioning import Repartition
@@ -16,6 +16,7 @@ from .test_group_admissions import (
     find_ids,
     find_others,
     list_counted,
+    lose_calls,
     take,
 )
 
@@ -325,14 +326,7 @@ def test_the_ends_of_more_jobs_than_a_call_may_have_free_all_places(yard):
 
 def test_a_home_that_does_not_answer_admits_nothing(yard, monkeypatch):
     begin(yard, find_ids(1, 2), "")
-    many = yard._caller.many
-
-    def lose(calls):
-        if calls[0][2][0] == "admit":
-            raise errors.EngineUnavailable("no answer")
-        return many(calls)
-
-    monkeypatch.setattr(yard._caller, "many", lose)
+    lose_calls(yard, monkeypatch, "admit")
     taken = take(yard)
     assert (list(taken), yard.queues("errand")["work"]["leased"]) == ([], 0)
     assert taken.wait > 0, "it is asked again"

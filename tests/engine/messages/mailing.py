@@ -100,3 +100,14 @@ def wipe(engine: Engine, name: str, *, machines: bool = True) -> None:
         engine.client.delete(key)
     if machines:
         engine.client.hdel(engine.keys.machines, name)
+
+
+def fill_outbox(engine: Engine, name: str) -> str:
+    """Fill the outbox of a machine with messages of no kind, up to its limit. Return its key."""
+    outbox = engine.keys.partition(name).outbox
+    for _ in range(100):
+        pipeline = engine.client.pipeline(transaction=False)
+        for _ in range(1000):
+            pipeline.xadd(outbox, {"kind": "x"})
+        pipeline.execute()
+    return outbox

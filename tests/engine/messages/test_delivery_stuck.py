@@ -7,7 +7,21 @@ from machines.engine import Refused
 from tests.engine.builders import machine, publish
 from tests.engine.dumps import unchanged
 
-from .mailing import corrupt, deaf, deliver, in_minutes, lost, mend, noter, oldest, post, teller, told, waiting
+from .mailing import (
+    corrupt,
+    deaf,
+    deliver,
+    fill_outbox,
+    in_minutes,
+    lost,
+    mend,
+    noter,
+    oldest,
+    post,
+    teller,
+    told,
+    waiting,
+)
 
 
 def test_a_message_that_cannot_be_written_waits_and_is_applied_when_it_can(pair):
@@ -155,12 +169,7 @@ def test_a_kind_of_a_later_release_waits_for_it(pair):
 
 def test_a_full_outbox_takes_no_more_and_says_so(pair):
     """Nothing can be delivered, and senders must not fill the memory."""
-    outbox = pair.keys.partition("teller").outbox
-    for _ in range(100):
-        pipeline = pair.client.pipeline(transaction=False)
-        for _ in range(1000):
-            pipeline.xadd(outbox, {"kind": "x"})
-        pipeline.execute()
+    outbox = fill_outbox(pair, "teller")
     pair.fire("teller", "t", "tell", {"id": "x", "n": 1})
     assert lost(pair) == ["100000 messages wait to be delivered: no more are taken"]
     publish(pair, deaf(), "d")

@@ -41,15 +41,19 @@ local function note_priority(ready)
     with_priorities[ready], with_priorities_count = { taken = 0, band = 0 }, with_priorities_count + 1
 end
 
+-- Answers the numbers of the bands of the first ready job, which may be held, and of the last one that can be taken.
+local function find_bands(ready)
+    local first = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')[2]
+    local last = redis.call('ZRANGE', ready, UNHELD, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+    return first and floor(first / BAND), last and floor(last / BAND)
+end
+
 -- Finds whether there are ready jobs of a priority of their own: some may have come before the server restarted.
 local function find_priorities(ready)
-    local first = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')
-    local last = redis.call('ZRANGE', ready, UNHELD, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
+    local highest, lowest = find_bands(ready)
     note_priority(ready)
     local usual = LOWEST - PRIORITY
-    if floor((first[2] or usual * BAND) / BAND) == usual and floor((last[2] or usual * BAND) / BAND) == usual then
-        with_priorities[ready] = false
-    end
+    if (highest or usual) == usual and (lowest or usual) == usual then with_priorities[ready] = false end
     return with_priorities[ready]
 end
 
@@ -177,11 +181,8 @@ function ready_order.pop_aged(ready, count)
     seen.taken = seen.taken + count
     if seen.taken < AGED then return nil end
     seen.taken = seen.taken % AGED
-    local first = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')
-    local last = redis.call('ZRANGE', ready, UNHELD, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
-    if not last[1] then return nil end
-    local highest, lowest = floor(first[2] / BAND), floor(last[2] / BAND)
-    if highest == lowest then return nil end
+    local highest, lowest = find_bands(ready)
+    if not lowest or highest == lowest then return nil end
     if seen.band <= highest or seen.band > lowest then seen.band = highest + 1 end
     local found = redis.call('ZRANGE', ready, seen.band * BAND, UNHELD, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
     seen.band = floor(found[2] / BAND) + 1
